@@ -1,0 +1,74 @@
+"""States and words of asking people."""
+
+from enum import nonmember
+
+from django.db.models import TextChoices
+
+
+class ProposalStatus(TextChoices):
+    """Where a proposal stands. *Approved* is final for modes that send nothing."""
+
+    PENDING = "pending", "Waiting for approval"
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+    CHANGES_REQUESTED = "changes_requested", "Changes requested"
+    EXPIRED = "expired", "Expired"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+    SUPERSEDED = "superseded", "Superseded"
+    INVALIDATED = "invalidated", "Invalidated"
+    CONSUMED = "consumed", "Used"
+    LAPSED = "lapsed", "Lapsed"
+
+    # A step has at most one proposal in these states; approving needs the first.
+    live_states = nonmember(("pending", "approved", "changes_requested"))
+    open_states = nonmember(("pending",))
+    final_states = nonmember(
+        ("rejected", "expired", "withdrawn", "superseded", "invalidated", "consumed", "lapsed")
+    )
+
+
+class Mode(TextChoices):
+    """What an approval leads to: only *live* proposals may ever have a command."""
+
+    LIVE = "live", "Live"
+    SHADOW = "shadow", "Shadow"
+    DRAFT = "draft", "Draft"
+    CANARY = "canary", "Canary"
+
+
+class DecisionKind(TextChoices):
+    """What a person can say. The list is closed; nothing else counts as a yes."""
+
+    APPROVE = "approve", "Approve"
+    REJECT = "reject", "Reject"
+    REQUEST_CHANGES = "request_changes", "Request changes"
+
+
+class DecisionResult(TextChoices):
+    """What a decision led to."""
+
+    RECORDED = "recorded", "Recorded, more people are needed"
+    APPROVED = "approved", "Approved"
+    REJECTED = "rejected", "Rejected"
+    CHANGES_REQUESTED = "changes_requested", "Changes requested"
+
+
+class ReasonCode(TextChoices):
+    """Why not, in a word that can be counted."""
+
+    WRONG_TARGET = "wrong_target", "Wrong record"
+    WRONG_AMOUNT = "wrong_amount", "Wrong amount"
+    NOT_JUSTIFIED = "not_justified", "Not justified by the evidence"
+    EVIDENCE_MISSING = "evidence_missing", "Evidence is missing or old"
+    SUSPICIOUS = "suspicious", "Looks like abuse"
+    DUPLICATE = "duplicate", "Already done"
+    OTHER = "other", "Another reason"
+
+
+class DataClass(TextChoices):
+    """How far a field may travel. Packets, mails and default exports show the first two."""
+
+    PUBLIC = "public"
+    BUSINESS = "business"
+    PERSONAL = "personal"
+    SECRET = "secret"
