@@ -9,7 +9,7 @@ from common.states_ui import Tone
 
 @dataclass(frozen=True, slots=True)
 class TrackStep:
-    """One step of a thing's life: ``done``, ``now``, ``lost`` (outcome unknown), ``bad``, or not reached ("")."""
+    """One step of a life: ``done``, ``now``, ``lost`` (outcome unknown), ``bad``, or not reached ("")."""
 
     word: str
     note: str

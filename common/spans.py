@@ -17,7 +17,7 @@ NEAR = HOUR
 
 
 def span(seconds: float) -> str:
-    """Return the length ``seconds`` in two units at most: ``40 s``, ``12 min``, ``3 h 40``, ``2 days 14 h``."""
+    """The length ``seconds`` in two units at most: ``40 s``, ``12 min``, ``3 h 40``, ``2 days 14 h``."""
     whole = int(abs(seconds))
     if whole < MINUTE:
         return f"{whole} s"

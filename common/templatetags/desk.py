@@ -7,8 +7,6 @@ is, character for character, the text that was stored.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -16,15 +14,13 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common import spans
+from common import display, spans
+from common.display import Piece
 from common.states_ui import StateUi, Tone, state_ui
 
 register = template.Library()
 
-# A code point in brackets, a mixed-script letter before its code point is left as it is.
-SIGN = re.compile(r"⟦U\+(?P<point>[0-9A-F]{4,6})⟧|(?P<space>[↵⇥]|·+)")
 DIGEST_BARS = 16
-LAST_CODE_POINT = 0x10FFFF
 
 
 @register.simple_tag
@@ -70,7 +66,7 @@ def digest_hex(value: str) -> str:
 
 @register.inclusion_tag("components/mark.html")
 def mark(value: str) -> dict[str, object]:
-    """Show a digest as 16 bars, one for each of its first 16 hex digits: the same bars mean the same digest."""
+    """Show a digest as 16 bars, one for each of its first 16 hex digits; equal digests look equal."""
     digits = [int(digit, 16) for digit in digest_hex(value)[:DIGEST_BARS]]
     return {"bars": [(1 + 2 * place, digit + 1) for place, digit in enumerate(digits)]}
 
@@ -90,36 +86,30 @@ def short_id(value: object) -> str:
     return text if len(text) <= 14 else f"{text[:8]}…{text[-4:]}"
 
 
-def sign_html(sign: re.Match[str]) -> SafeString:
-    """Wrap one sign: a code point with its Unicode name as title, or a visible space."""
-    if sign["space"]:
-        return format_html('<span class="ws">{}</span>', sign["space"])
-    point = int(sign["point"], 16)
-    name = unicodedata.name(chr(point), "") if point <= LAST_CODE_POINT else ""
-    return format_html('<span class="cp" title="{}">{}</span>', name or "no name", sign[0])
-
-
-def pieces(text: str) -> Iterator[tuple[str | SafeString]]:
-    """Cut rendered text at its signs; plain stretches stay plain, and are escaped by the caller's join."""
-    end = 0
-    for sign in SIGN.finditer(text):
-        yield (text[end : sign.start()],)
-        yield (sign_html(sign),)
-        end = sign.end()
-    yield (text[end:],)
+def piece_html(piece: Piece) -> SafeString:
+    """Wrap one run of rendered text: a code point with its name as title, a visible space, an odd letter."""
+    if piece.kind == "cp":
+        return format_html('<span class="cp" title="{}">{}</span>', piece.title, piece.text)
+    if piece.kind == "ws":
+        return format_html('<span class="ws">{}</span>', piece.text)
+    if piece.kind == "odd":
+        return format_html('<mark class="odd" title="{}">{}</mark>', piece.title, piece.text)
+    return format_html("{}", piece.text)
 
 
 @register.filter
 def exact(value: object) -> SafeString:
     """Return rendered text for the page: escaped, with its signs wrapped and not one character changed."""
-    # Only plain text is trusted to need escaping: a SafeString is turned back into one.
-    return format_html_join("", "{}", pieces("".join(str(value))))
+    # Only plain text is escaped on the way: a SafeString is turned back into one.
+    text = "".join(str(value))
+    return format_html_join("", "{}", ((piece_html(piece),) for piece in display.pieces(text)))
 
 
 @register.filter
 def exact_lines(value: object) -> SafeString:
-    """Return rendered text as :func:`exact`, each line in a span of its own so that the page can number it."""
-    lines = "".join(str(value)).splitlines(keepends=True)
+    """Return rendered text as :func:`exact`, each line in a span of its own, which the page numbers."""
+    # Only the line feed ends a line: every other separator is shown as a code point.
+    lines = re.findall(r"[^\n]*\n|[^\n]+", str(value))
     return format_html_join("", '<span class="ln">{}</span>', ((exact(line),) for line in lines))
 
 

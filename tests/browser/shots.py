@@ -40,7 +40,7 @@ def shoot(page: Page, name: str, *, full: bool = True) -> list[Path]:
 
 
 def violations(page: Page) -> list[str]:
-    """Return what axe finds wrong with the page as it stands: one line for each rule, with its first element."""
+    """Return what axe finds wrong with the page as it stands: a line for each rule, with its first element."""
     result = Axe().run(page)
     return [f"{found['id']}: {found['nodes'][0]['html'][:200]}" for found in result.response["violations"]]
 
