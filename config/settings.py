@@ -31,7 +31,9 @@ def required(name: str, what: str) -> str:
 # --- this installation -------------------------------------------------------------------------
 DEBUG = env.bool("PLACET_DEBUG", default=False)
 SECRET_KEY = required("PLACET_SECRET_KEY", "the key that signs sessions and view receipts")
-PLACET_BASE_URL = required("PLACET_BASE_URL", "the address people use, such as https://placet.example.org").rstrip("/")
+PLACET_BASE_URL = required(
+    "PLACET_BASE_URL", "the address people use, such as https://placet.example.org"
+).rstrip("/")
 PLACET_DATA_DIR = Path(required("PLACET_DATA_DIR", "the folder for files that must survive a restart"))
 _HTTPS = PLACET_BASE_URL.startswith("https://")
 ALLOWED_HOSTS = env.list("PLACET_ALLOWED_HOSTS", default=[urlsplit(PLACET_BASE_URL).hostname or ""])
@@ -112,9 +114,9 @@ DATABASES = {
     | {"TEST": {"MIRROR": "owner"}},
 }
 if env.str("DATABASE_OWNER_URL", default=""):
-    DATABASES["owner"] = database("DATABASE_OWNER_URL", "the owner role's PostgreSQL address", alias="owner") | {
-        "TEST": {"DEPENDENCIES": []}
-    }
+    DATABASES["owner"] = database(
+        "DATABASE_OWNER_URL", "the owner role's PostgreSQL address", alias="owner"
+    ) | {"TEST": {"DEPENDENCIES": []}}
 # The role that migrations take rights from (on audit events, for one).
 PLACET_APP_ROLE: str = DATABASES["default"]["USER"]
 

@@ -45,7 +45,9 @@ def server_account() -> Account:
         except KeyError:
             continue
         return Account(entry.pw_uid, entry.pw_gid)
-    raise LaunchError("PostgreSQL does not run as root, and there is neither a 'postgres' nor a 'nobody' account.")
+    raise LaunchError(
+        "PostgreSQL does not run as root, and there is neither a 'postgres' nor a 'nobody' account."
+    )
 
 
 def reachable(path: Path) -> bool:

@@ -20,7 +20,12 @@ from launch.places import Account, digest, reachable, server_account, socket_dir
 from launch.process import die_with_parent, stop
 
 SUPERUSER = "postgres"
-_SYSTEM_HOMES = ("/usr/lib/postgresql/*", "/usr/pgsql-*", "/opt/homebrew/opt/postgresql@*", "/usr/local/opt/postgresql@*")
+_SYSTEM_HOMES = (
+    "/usr/lib/postgresql/*",
+    "/usr/pgsql-*",
+    "/opt/homebrew/opt/postgresql@*",
+    "/usr/local/opt/postgresql@*",
+)
 _READY_LINE = 8  # of postmaster.pid: "ready" once connections are accepted
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -121,7 +126,9 @@ class Postgres:
 
     def _major_version(self) -> int:
         command = [str(self.home / "bin/postgres"), "--version"]
-        out = subprocess.run(command, capture_output=True, text=True, check=True, **self._surroundings()).stdout
+        out = subprocess.run(
+            command, capture_output=True, text=True, check=True, **self._surroundings()
+        ).stdout
         found = re.search(r"\(PostgreSQL\) (\d+)", out)
         if found is None:
             raise LaunchError(f"{command[0]} does not say its version: {out!r}")
@@ -139,7 +146,9 @@ class Postgres:
 
     def _initdb(self) -> None:
         # The builtin provider (17 and later) sorts the same everywhere and needs no ICU.
-        locale = ["--locale-provider=builtin", "--locale=C.UTF-8"] if self.major >= 17 else ["--locale=C.UTF-8"]
+        locale = (
+            ["--locale-provider=builtin", "--locale=C.UTF-8"] if self.major >= 17 else ["--locale=C.UTF-8"]
+        )
         command = [
             *(str(self.home / "bin/initdb"), "-D", str(self.data), "-U", SUPERUSER, "-E", "UTF8"),
             *("--auth=trust", "--no-instructions", *locale, *([] if self.durable else ["--no-sync"])),
@@ -177,7 +186,9 @@ class Postgres:
         for _ in range(50):
             inside = _processes_in(self.data)
             if _first_pid(pid_file) in inside:
-                raise LaunchError(f"A PostgreSQL server already runs on {self.data}. Stop it, or use another --data-dir.")
+                raise LaunchError(
+                    f"A PostgreSQL server already runs on {self.data}. Stop it, or use another --data-dir."
+                )
             if not inside:
                 for path in (pid_file, *self.sockets.glob(".s.PGSQL.*")):
                     path.unlink(missing_ok=True)
@@ -200,7 +211,9 @@ class Postgres:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
             return False
-        return len(lines) >= _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE - 1].strip() == "ready"
+        return (
+            len(lines) >= _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE - 1].strip() == "ready"
+        )
 
 
 def _processes_in(folder: Path) -> set[int]:

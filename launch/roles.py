@@ -1,11 +1,16 @@
 """The two database roles: one owns and migrates, the other serves and owns nothing."""
 
+from urllib.parse import quote, unquote, urlsplit
+
 import psycopg
 from psycopg import sql
+
+from launch import LaunchError
 
 OWNER, APP, DATABASE = "placet_owner", "placet_app", "placet"
 
 _TABLE_RIGHTS = "SELECT, INSERT, UPDATE, DELETE"
+_SECONDS = 10
 
 
 def default_rights(connection: psycopg.Connection, *, owner: str, app: str) -> None:
@@ -18,12 +23,112 @@ def default_rights(connection: psycopg.Connection, *, owner: str, app: str) -> N
         )
 
 
-def role_exists(connection: psycopg.Connection, role: str) -> bool:
-    return connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None
-
-
 def make_login(connection: psycopg.Connection, role: str, *, password: str | None = None) -> None:
     """Makes the role, or sets the password of one that is there. It gets no right beyond signing in."""
-    verb = "ALTER" if role_exists(connection, role) else "CREATE"
+    verb = "ALTER" if _exists(connection, role) else "CREATE"
     secret = sql.SQL("PASSWORD {}").format(sql.Literal(password)) if password else sql.SQL("")
     connection.execute(sql.SQL("{} ROLE {} LOGIN {}").format(sql.SQL(verb), sql.Identifier(role), secret))
+
+
+def bootstrap(admin_url: str, *, owner_url: str, app_url: str) -> None:
+    """On a server where we are superuser: makes both roles and the owner's database. Safe to repeat.
+
+    Names and passwords come from the two addresses, where the server asks for passwords.
+    """
+    owner, app, database = _user(owner_url), _user(app_url), urlsplit(owner_url).path.lstrip("/")
+    with connect(admin_url, "DATABASE_ADMIN_URL") as connection:
+        make_login(connection, owner, password=_password(owner_url))
+        make_login(connection, app, password=_password(app_url))
+        if not connection.execute("SELECT FROM pg_database WHERE datname = %s", [database]).fetchone():
+            statement = sql.SQL("CREATE DATABASE {} OWNER {}")
+            connection.execute(statement.format(sql.Identifier(database), sql.Identifier(owner)))
+    with connect(owner_url, "DATABASE_OWNER_URL") as connection:
+        statement = sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC")
+        connection.execute(statement.format(sql.Identifier(database)))
+        grant_use(connection, app=app)
+
+
+def grant_use(connection: psycopg.Connection, *, app: str) -> None:
+    """As the owner: lets `app` connect, and use what the owner makes from now on."""
+    owner, database = connection.info.user, connection.info.dbname
+    for right, what in (("CONNECT ON DATABASE", database), ("USAGE ON SCHEMA", "public")):
+        statement = sql.SQL("GRANT {} {} TO {}").format(
+            sql.SQL(right), sql.Identifier(what), sql.Identifier(app)
+        )
+        connection.execute(statement)
+    default_rights(connection, owner=owner, app=app)
+
+
+def use_existing(owner_url: str, app_url: str, *, may_make: bool) -> None:
+    """On somebody's server: makes the application role if it is missing and we may, and checks both.
+
+    `may_make` says that `app_url` holds a password of ours. Raises LaunchError with the statement
+    to run when the owner's role is not allowed to do what is missing.
+    """
+    owner, app = _user(owner_url), _user(app_url)
+    if owner == app:
+        raise LaunchError(
+            "DATABASE_APP_URL must name another role than DATABASE_URL: the owner's role only migrates."
+        )
+    with connect(owner_url, "DATABASE_URL") as connection:
+        if not _exists(connection, app):
+            _make_or_explain(connection, app, _password(app_url))
+        elif not may_make:
+            _refuse_powers(connection, app)
+        grant_use(connection, app=app)
+    connect(app_url, "DATABASE_APP_URL").close()
+
+
+def app_url(owner_url: str, password: str) -> str:
+    """The owner's address with the application role in it."""
+    parts = urlsplit(owner_url)
+    host = parts.netloc.rpartition("@")[2]
+    return parts._replace(netloc=f"{APP}:{quote(password, safe='')}@{host}").geturl()
+
+
+def connect(url: str, variable: str) -> psycopg.Connection:
+    """A connection in autocommit. Raises LaunchError, without the address, when there is none."""
+    try:
+        return psycopg.connect(url, autocommit=True, connect_timeout=_SECONDS)
+    except psycopg.Error as error:
+        raise LaunchError(f"The database in {variable} does not let us in: {error}") from error
+
+
+def _make_or_explain(connection: psycopg.Connection, app: str, password: str | None) -> None:
+    try:
+        make_login(connection, app, password=password)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise LaunchError(
+            f"The role {connection.info.user} of DATABASE_URL may not make the application role. Let an administrator run\n"
+            f"    CREATE ROLE {app} LOGIN PASSWORD '...';\n"
+            "and set DATABASE_APP_URL to the same address with that role and password."
+        ) from error
+
+
+def _refuse_powers(connection: psycopg.Connection, app: str) -> None:
+    """An application role that passes by rights and policies would make both worthless."""
+    row = connection.execute(
+        "SELECT rolsuper OR rolbypassrls, pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s",
+        [app],
+    ).fetchone()
+    if row and any(row):
+        raise LaunchError(
+            f"The role {app} of DATABASE_APP_URL is a superuser, passes by row security, or is a member of the owner's role. "
+            "Give it a role that may do no more than sign in."
+        )
+
+
+def _exists(connection: psycopg.Connection, role: str) -> bool:
+    return connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None
+
+
+def _user(url: str) -> str:
+    user = urlsplit(url).username
+    if not user:
+        raise LaunchError("A database address must name its role: postgresql://ROLE:PASSWORD@HOST/DATABASE")
+    return unquote(user)
+
+
+def _password(url: str) -> str | None:
+    password = urlsplit(url).password
+    return unquote(password) if password else None

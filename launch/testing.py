@@ -44,7 +44,9 @@ class Engines:
         self._prepare_template()
         return {
             "DATABASE_URL": self.postgres.url(user=APP, database=DATABASE),
-            "DATABASE_OWNER_URL": self.postgres.url(database=DATABASE, options="-c session_replication_role=replica"),
+            "DATABASE_OWNER_URL": self.postgres.url(
+                database=DATABASE, options="-c session_replication_role=replica"
+            ),
             "REDIS_URL": self.valkey.url(),
             "PLACET_SECRET_KEY": "only-for-tests-" + "0123456789" * 4,
             "PLACET_BASE_URL": "http://localhost:8000",

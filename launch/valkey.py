@@ -40,7 +40,9 @@ class Valkey:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket = socket_dir(self.base / "kvsocket", _SOCKET) / _SOCKET
         if self._answers():
-            raise LaunchError(f"A server already answers on {self.socket}. Stop it, or use another --data-dir.")
+            raise LaunchError(
+                f"A server already answers on {self.socket}. Stop it, or use another --data-dir."
+            )
         self.socket.unlink(missing_ok=True)
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
@@ -68,7 +70,9 @@ class Valkey:
             *(find_server(), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(data), "--maxmemory-policy", "noeviction", "--databases", "16", "--save", ""),
         ]
-        return command + (["--appendonly", "yes", "--appendfsync", "everysec"] if self.durable else ["--appendonly", "no"])
+        return command + (
+            ["--appendonly", "yes", "--appendfsync", "everysec"] if self.durable else ["--appendonly", "no"]
+        )
 
     def _wait_until_ready(self, end: float) -> None:
         assert self.process is not None

@@ -68,7 +68,15 @@ class Processes:
     def worker(self, *, concurrency: int = 1) -> subprocess.Popen[bytes]:
         """A Celery worker. Messages of earlier tests are thrown away first."""
         self.empty_broker()
-        options = ("-c", str(concurrency), "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO")
+        options = (
+            "-c",
+            str(concurrency),
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+            "-l",
+            "INFO",
+        )
         return self.start("worker", sys.executable, "-m", "celery", "-A", "config", "worker", *options)
 
     def provider(self, *arguments: str) -> str:

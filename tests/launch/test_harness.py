@@ -23,7 +23,10 @@ def test_owner_is_a_superuser() -> None:
 
 
 def test_application_role_makes_no_tables() -> None:
-    with connections["default"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
+    with (
+        connections["default"].cursor() as cursor,
+        pytest.raises(ProgrammingError, match="permission denied"),
+    ):
         cursor.execute("CREATE TABLE mine (id int)")
 
 

@@ -1,0 +1,103 @@
+"""The data directory: everything of one installation that must survive a restart."""
+
+import fcntl
+import json
+import os
+import secrets
+import shlex
+from pathlib import Path
+from typing import Any, TypeVar
+
+from launch import LaunchError
+
+ROOT = Path(__file__).resolve().parent.parent
+DEFAULT = ROOT / "var"
+T = TypeVar("T")
+_LARGEST_LOG = 10 * 1024 * 1024
+
+
+class DataDir:
+    """A folder with mode 0700, used by one launcher at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().resolve()
+        try:
+            self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
+            (self.path / "logs").mkdir(exist_ok=True)
+        except OSError as error:
+            raise LaunchError(f"The data directory {self.path} cannot be used: {error.strerror}.") from error
+        self._lock: int | None = None
+
+    # --- one launcher at a time ---------------------------------------------------------------
+    def take(self) -> bool:
+        """Whether the folder is ours from now on. The kernel gives it back when this process ends, however it ends."""
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return False
+        self._lock = handle
+        self._environment_file.unlink(missing_ok=True)  # of a launcher that was killed
+        return True
+
+    def release(self) -> None:
+        if self._lock is not None:
+            self._environment_file.unlink(missing_ok=True)
+            os.close(self._lock)
+            self._lock = None
+
+    # --- the addresses of a running `up` ------------------------------------------------------
+    @property
+    def _environment_file(self) -> Path:
+        return self.path / "run.env"
+
+    def publish(self, environment: dict[str, str]) -> None:
+        """Leaves the addresses for other commands, readable by this user only."""
+        lines = [f"{key}={shlex.quote(value)}" for key, value in sorted(environment.items())]
+        _write_private(self._environment_file, "\n".join(lines) + "\n")
+
+    def published(self) -> dict[str, str] | None:
+        """What a running launcher has left, or None. Ask only when `take` said no."""
+        try:
+            text = self._environment_file.read_text()
+        except FileNotFoundError:
+            return None
+        return dict(word.split("=", 1) for word in shlex.split(text))
+
+    # --- what is made once --------------------------------------------------------------------
+    def secret(self, name: str) -> str:
+        """A random value that stays the same for this folder."""
+        return self.recall("secrets.json", name) or self.remember(
+            "secrets.json", name, secrets.token_urlsafe(48)
+        )
+
+    def recall(self, file: str, name: str) -> Any:
+        """A remembered value, or None."""
+        try:
+            return json.loads((self.path / file).read_text()).get(name)
+        except FileNotFoundError:
+            return None
+
+    def remember(self, file: str, name: str, value: T) -> T:
+        path = self.path / file
+        known = json.loads(path.read_text()) if path.exists() else {}
+        _write_private(path, json.dumps(known | {name: value}, indent=2) + "\n")
+        return value
+
+    def log(self, name: str) -> Path:
+        """The log of a process. One that has grown large is put aside, over the one before."""
+        path = self.path / "logs" / f"{name}.log"
+        if path.exists() and path.stat().st_size > _LARGEST_LOG:
+            path.replace(path.with_suffix(".log.1"))
+        return path
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Writes the file whole or not at all, with mode 0600 from the first byte on."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,40 @@
+"""What the person at the terminal reads when everything runs."""
+
+import json
+from pathlib import Path
+
+
+def greeting(address: str, demo_file: Path | None, data: Path, seconds: float) -> str:
+    """The address, who can sign in, and what to try first."""
+    people = (
+        _people(demo_file)
+        if demo_file
+        else "  Nobody can sign in yet. Make the first person: ./placet createsuperuser"
+    )
+    return f"""
+Placet runs at {address}   (ready after {seconds:.1f} s)
+
+{people}
+
+  Logs and data: {data}
+  Ctrl-C stops everything; the next start finds it as it was.
+"""
+
+
+def _people(demo_file: Path) -> str:
+    demo = json.loads(demo_file.read_text())
+    rows = [
+        f"    {role:<10} {name:<14} {password}"
+        for role, people in demo["users"].items()
+        for name, password in people.items()
+    ]
+    first = next(iter(demo["users"]["reviewer"]))
+    return "\n".join(
+        [
+            "  Who can sign in (role, name, password):",
+            *rows,
+            "",
+            f"  Try this first: sign in as {first}, open a proposal under Review, approve it and watch it run.",
+            "  Then look for its receipt under Runs, and for every step of it under History.",
+        ]
+    )
