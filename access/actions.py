@@ -1,0 +1,282 @@
+"""The only writers of people, roles, automations and tokens; each with its audit event in one transaction."""
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model, Q
+from django.db.models.functions import Now
+
+from access import tokens
+from access.enums import Role, Scope
+from access.models import Agent, ApiToken, Group, GroupMembership, Membership, User
+from access.policies import (
+    UnknownRole,
+    check_agent_usable,
+    check_can_install,
+    check_can_manage,
+    check_member,
+)
+from audit.actions import Entry, record, record_many
+from audit.actors import INSTALLATION, Actor
+from common.clock import Clock
+from common.errors import NotFound, Refused
+from common.models import Tenant
+from common.tx import action
+
+Row = TypeVar("Row", bound=Model)
+
+LONGEST_TOKEN_LIFE = timedelta(days=366)
+TOUCH_EVERY = timedelta(minutes=1)
+
+
+class NameTaken(Refused):
+    """This name is already in use."""
+
+    code = "name_taken"
+
+
+class TokenLife(Refused):
+    """A token lives from one second to 366 days."""
+
+    code = "token_life"
+    http_status = 422
+
+
+@action
+def create_tenant(*, slug: str, name: str, by: Actor, clock: Clock) -> Tenant:
+    """A new, empty tenant. Raises NameTaken."""
+    check_can_install(by)
+    tenant = _insert(Tenant(slug=slug, name=name, created_at=clock()))
+    _note(by, "tenant.created", tenant.id, "tenant", tenant.id)
+    return tenant
+
+
+@action
+def create_user(
+    *,
+    tenant: Tenant,
+    username: str,
+    password: str | None,
+    by: Actor,
+    clock: Clock,
+    display_name: str = "",
+    email: str = "",
+    roles: Collection[Role] = (),
+) -> User:
+    """A new person with a membership of the tenant. ``password=None`` makes an account that cannot sign in.
+
+    Raises NameTaken, UnknownRole. The name is not in the event: it is personal and the history is kept.
+    """
+    check_can_manage(by, tenant.id)
+    user = User(username=username, display_name=display_name, email=email, date_joined=clock())
+    user.set_password(password)
+    _insert(user)
+    membership = Membership.objects.create(tenant=tenant, user=user, roles=_checked(roles, Role))
+    _note(
+        by, "user.created", tenant.id, "user", user.id, membership=str(membership.id), roles=membership.roles
+    )
+    return user
+
+
+@action
+def set_roles(*, tenant: Tenant, user: User, roles: Collection[Role], by: Actor, clock: Clock) -> Membership:
+    """Give the person exactly these roles in the tenant; makes the membership where there is none.
+
+    Raises UnknownRole. A lost role counts from the commit on.
+    """
+    check_can_manage(by, tenant.id)
+    wanted = _checked(roles, Role)
+    membership, _ = Membership.objects.get_or_create(tenant=tenant, user=user)
+    membership = _locked(Membership, membership.id, tenant.id)
+    before, membership.roles, membership.is_active = list(membership.roles), wanted, True
+    membership.save(update_fields=["roles", "is_active"])
+    _note(by, "membership.roles_set", tenant.id, "user", user.id, before=before, after=wanted)
+    return membership
+
+
+@action
+def create_group(*, tenant: Tenant, name: str, by: Actor, clock: Clock) -> Group:
+    """A new group of reviewers. Raises NameTaken."""
+    check_can_manage(by, tenant.id)
+    group = _insert(Group(tenant=tenant, name=name))
+    _note(by, "group.created", tenant.id, "group", group.id)
+    return group
+
+
+@action
+def add_to_group(*, group: Group, user: User, by: Actor, clock: Clock) -> GroupMembership:
+    """Put an active member into a group of the same tenant; once is enough. Raises NotAMember."""
+    check_can_manage(by, group.tenant_id)
+    membership = check_member(user.id, group.tenant_id)
+    place, created = GroupMembership.objects.get_or_create(
+        membership=membership, group=group, defaults={"tenant_id": group.tenant_id}
+    )
+    if created:
+        _note(by, "group.joined", group.tenant_id, "user", user.id, group=str(group.id))
+    return place
+
+
+@action
+def remove_from_group(*, group: Group, user: User, by: Actor, clock: Clock) -> None:
+    """Take a person out of a group; nothing happens when they were not in it."""
+    check_can_manage(by, group.tenant_id)
+    places = GroupMembership.objects.filter(group=group, membership__user=user)
+    if places.delete()[0]:
+        _note(by, "group.left", group.tenant_id, "user", user.id, group=str(group.id))
+
+
+@action
+def deactivate_user(*, user: User, by: Actor, clock: Clock, reason: str = "") -> None:
+    """Close the account in every tenant. From the commit on the person neither signs in nor counts as reviewer.
+
+    Needs the right to manage people in each of the person's tenants, and each of them gets the event.
+    """
+    tenant_ids = sorted(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
+    for tenant_id in tenant_ids or [INSTALLATION]:
+        check_can_manage(by, tenant_id)
+    locked = User.objects.select_for_update(no_key=True).get(id=user.id)
+    if not locked.is_active:
+        return
+    locked.is_active = False
+    locked.save(update_fields=["is_active"])
+    record_many(
+        [
+            Entry(
+                by=by, kind="user.deactivated", tenant_id=tenant_id, subject_type="user", subject_id=user.id,
+                from_state="active", to_state="inactive", reason=reason,
+            )
+            for tenant_id in tenant_ids or [INSTALLATION]
+        ]
+    )  # fmt: skip
+
+
+@action
+def deactivate_membership(*, tenant: Tenant, user: User, by: Actor, clock: Clock, reason: str = "") -> None:
+    """End a person's membership of one tenant; the account and other memberships stay."""
+    check_can_manage(by, tenant.id)
+    membership = check_member(user.id, tenant.id)
+    membership = _locked(Membership, membership.id, tenant.id)
+    membership.is_active = False
+    membership.save(update_fields=["is_active"])
+    record(
+        by=by, kind="membership.deactivated", tenant_id=tenant.id, subject_type="user", subject_id=user.id,
+        from_state="active", to_state="inactive", reason=reason,
+    )  # fmt: skip
+
+
+@action
+def create_agent(
+    *, tenant: Tenant, name: str, by: Actor, clock: Clock, acts_for: User | None = None
+) -> Agent:
+    """A new automation, acting for a member of its tenant where one is named. Raises NameTaken, NotAMember."""
+    check_can_manage(by, tenant.id)
+    if acts_for is not None:
+        check_member(acts_for.id, tenant.id)
+    agent = _insert(Agent(tenant=tenant, name=name, acts_for=acts_for, created_at=clock()))
+    _note(by, "agent.created", tenant.id, "agent", agent.id, acts_for=str(acts_for.id) if acts_for else None)
+    return agent
+
+
+@action
+def deactivate_agent(*, agent: Agent, by: Actor, clock: Clock, reason: str = "") -> None:
+    """Stop an automation: none of its tokens works from the commit on."""
+    check_can_manage(by, agent.tenant_id)
+    locked = _locked(Agent, agent.id, agent.tenant_id)
+    if not locked.is_active:
+        return
+    locked.is_active = False
+    locked.save(update_fields=["is_active"])
+    record(
+        by=by, kind="agent.deactivated", tenant_id=agent.tenant_id, subject_type="agent", subject_id=agent.id,
+        from_state="active", to_state="inactive", reason=reason,
+    )  # fmt: skip
+
+
+@action
+def issue_token(
+    *, agent: Agent, scopes: Collection[Scope], life: timedelta, by: Actor, clock: Clock
+) -> tuple[str, ApiToken]:
+    """A new bearer token: its text, to be shown once, and the stored row.
+
+    Raises UnknownRole, TokenLife, NotAMember.
+    """
+    check_can_manage(by, agent.tenant_id)
+    check_agent_usable(agent)
+    if not timedelta(seconds=1) <= life <= LONGEST_TOKEN_LIFE:
+        raise TokenLife
+    text, now = tokens.new_token(), clock()
+    row = ApiToken.objects.create(
+        tenant_id=agent.tenant_id, agent=agent, prefix=text[: tokens.SHOWN], sha256=tokens.fingerprint(text),
+        scopes=_checked(scopes, Scope), created_at=now, expires_at=now + life,
+    )  # fmt: skip
+    _note(
+        by, "token.issued", agent.tenant_id, "token", row.id,
+        agent=str(agent.id), scopes=row.scopes, expires_at=row.expires_at.isoformat(),
+    )  # fmt: skip
+    return text, row
+
+
+@action
+def revoke_token(*, token: ApiToken, by: Actor, clock: Clock, reason: str = "") -> None:
+    """End a token now; a second time changes nothing."""
+    check_can_manage(by, token.tenant_id)
+    locked = _locked(ApiToken, token.id, token.tenant_id)
+    if locked.revoked_at is not None:
+        return
+    locked.revoked_at = clock()
+    locked.save(update_fields=["revoked_at"])
+    record(
+        by=by, kind="token.revoked", tenant_id=token.tenant_id, subject_type="token", subject_id=token.id,
+        reason=reason,
+    )  # fmt: skip
+
+
+def touch_token(token_id: UUID) -> None:
+    """Note that a token was used: at most once a minute, and only if nobody holds its row. It is no event."""
+    stale = Q(last_used_at=None) | Q(last_used_at__lt=Now() - TOUCH_EVERY)
+    with transaction.atomic():
+        free = ApiToken.objects.filter(stale, id=token_id).select_for_update(skip_locked=True, no_key=True)
+        ApiToken.objects.filter(id__in=list(free.values_list("id", flat=True))).update(last_used_at=Now())
+
+
+def _insert(row: Row) -> Row:
+    """INSERT, with the violation of a unique name as NameTaken."""
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError as error:
+        if getattr(error.__cause__, "sqlstate", "") == "23505":
+            raise NameTaken from error
+        raise
+    return row
+
+
+def _locked(model: type[Row], row_id: UUID, tenant_id: UUID) -> Row:
+    rows = model._default_manager.select_for_update(of=("self",), no_key=True)
+    row = rows.filter(id=row_id, tenant_id=tenant_id).first()
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _checked(values: Iterable[str], allowed: type[Role] | type[Scope]) -> list[str]:
+    """The values in the enum's order, each once. Raises UnknownRole."""
+    wanted = set(values)
+    unknown = sorted(wanted - set(allowed.values))
+    if unknown:
+        raise UnknownRole(unknown=unknown)
+    return [value for value in allowed.values if value in wanted]
+
+
+def _note(by: Actor, kind: str, tenant_id: UUID, subject_type: str, subject_id: UUID, **body: Any) -> None:
+    record(
+        by=by,
+        kind=kind,
+        tenant_id=tenant_id,
+        subject_type=subject_type,
+        subject_id=subject_id,
+        body=body or None,
+    )

@@ -1,0 +1,153 @@
+"""Authentication of the API: bearer tokens on most routes, signed-in people on those that decide, never both.
+
+django-ninja stops at the first authenticator that raises, so each router takes one of these, not a list.
+Both raise `Refused`; the API turns that into a problem document. Neither writes anything.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models.functions import Now
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+from ninja.security.base import AuthBase
+from ninja.utils import check_csrf
+
+from access import tokens
+from access.actions import touch_token
+from access.enums import Scope
+from access.models import Agent, ApiToken, Membership
+from access.policies import NotAMember, check_agent_usable
+from audit.actors import Actor, Owner, Via
+from audit.principals import NotSignedIn, ScopeMissing, principal_of, require_scope
+from audit.principals import Principal as BasePrincipal
+from common.errors import Refused
+
+__all__ = [
+    "CsrfFailed", "NotSignedIn", "Principal", "ScopeMissing", "SessionAuth", "TokenAuth", "TokenCannotDecide",
+    "agent_actor", "person_actor", "principal_of", "require_scope", "session_principal",
+]  # fmt: skip
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class TokenCannotDecide(Refused):
+    """No token decides. A person signs in and decides on what they are shown."""
+
+    code = "token_cannot_decide"
+    http_status = 403
+
+
+class CsrfFailed(Refused):
+    """The request does not prove that it comes from our own page."""
+
+    code = "csrf_failed"
+    http_status = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Principal(BasePrincipal):
+    """Who asks: an automation by one of its tokens, or a signed-in person in one tenant."""
+
+    agent: Agent | None = None
+    token: ApiToken | None = None
+    membership: Membership | None = None
+
+
+def agent_actor(agent: Agent, *, request_id: str = "") -> Actor:
+    """The actor of what an automation does."""
+    return Actor(
+        performed_by=str(agent),
+        on_behalf_of=f"user:{agent.acts_for_id}" if agent.acts_for_id else "",
+        via=Via.TOKEN,
+        owner=Owner.AUTOMATION,
+        request_id=request_id,
+    )
+
+
+def person_actor(membership: Membership, *, request_id: str = "") -> Actor:
+    """The actor of what a signed-in person does."""
+    user_id = membership.user_id
+    return Actor(
+        performed_by=f"user:{user_id}",
+        via=Via.SESSION,
+        owner=Owner.PERSON,
+        request_id=request_id,
+        user_id=user_id,
+    )
+
+
+def session_principal(request: HttpRequest) -> Principal:
+    """The signed-in person of a request, as `access.middleware` found them; NotSignedIn where there is none."""
+    membership: Membership | None = getattr(request, "membership", None)
+    if membership is None:
+        raise NotSignedIn
+    return Principal(
+        tenant=membership.tenant,
+        actor=person_actor(membership, request_id=request_id_of(request)),
+        kind="session",
+        membership=membership,
+    )
+
+
+def request_id_of(request: HttpRequest) -> str:
+    return str(getattr(request, "request_id", ""))
+
+
+class TokenAuth(HttpBearer):
+    """A bearer token, valid on the database's clock; sets ``request.principal``. Cookies are not looked at."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        principal = super().__call__(request)
+        if principal is None:
+            raise NotSignedIn
+        return principal
+
+    def authenticate(self, request: HttpRequest, token: str) -> Principal | None:
+        row = _valid(token)
+        if row is None:
+            return None
+        if request.method not in SAFE_METHODS:  # a GET changes nothing, not even this
+            touch_token(row.id)
+        principal = Principal(
+            tenant=row.tenant,
+            actor=agent_actor(row.agent, request_id=request_id_of(request)),
+            kind="token",
+            scopes=frozenset(Scope(scope) for scope in row.scopes),
+            agent=row.agent,
+            token=row,
+        )
+        request.principal = principal  # type: ignore[attr-defined]
+        return principal
+
+
+def _valid(text: str) -> ApiToken | None:
+    """The row of a token that is neither expired nor revoked and whose automation may work. Found by its hash."""
+    if not tokens.looks_like_token(text):
+        return None
+    current = ApiToken.objects.filter(revoked_at=None, expires_at__gt=Now()).select_related("tenant", "agent")
+    row = current.filter(sha256=tokens.fingerprint(text)).first()
+    if row is None:
+        return None
+    try:
+        check_agent_usable(row.agent)
+    except NotAMember:
+        return None
+    return row
+
+
+class SessionAuth(AuthBase):
+    """A signed-in person, with the CSRF check; sets ``request.principal``. Any Authorization header is refused."""
+
+    openapi_type = "apiKey"
+    openapi_in = "cookie"
+    openapi_name = "session"
+
+    def __call__(self, request: HttpRequest) -> Principal:
+        if "Authorization" in request.headers:
+            raise TokenCannotDecide
+        principal = session_principal(request)
+        if check_csrf(request) is not None:
+            raise CsrfFailed
+        request.principal = principal  # type: ignore[attr-defined]
+        return principal

@@ -1,0 +1,127 @@
+"""The history: events that are only ever added, and the seals that number and chain them."""
+
+from typing import Any
+
+import pgtrigger
+from django.db import models
+
+from audit.actors import Owner, Via
+from common.ids import new_id
+from common.walls import AppendOnly, NoTruncate, Wall
+
+
+class Stamp(Wall):
+    """Time and transaction of an event are the database's, whatever the INSERT says."""
+
+    when = pgtrigger.Before
+    operation = pgtrigger.Insert
+
+    def get_func(self, model: Any) -> str:
+        return """
+            NEW.at := clock_timestamp();
+            NEW.xid := pg_current_xact_id()::text::bigint;
+            RETURN NEW;
+        """
+
+
+class Event(models.Model):
+    """One change of state, one refused attempt, one thing that was seen. Insert and select only.
+
+    No foreign keys: an event outlives what it speaks of. ``body`` holds ids, states, codes and digests,
+    never the words of a customer or a model.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    tenant_id = models.UUIDField()
+    kind = models.CharField(max_length=80)
+    subject_type = models.CharField(max_length=40)
+    subject_id = models.UUIDField()
+    run_id = models.UUIDField(null=True)
+    from_state = models.CharField(max_length=40, blank=True)
+    to_state = models.CharField(max_length=40, blank=True)
+    performed_by = models.CharField(max_length=200)
+    on_behalf_of = models.CharField(max_length=200, blank=True)
+    via = models.CharField(max_length=20, choices=Via.choices)
+    owner = models.CharField(max_length=20, choices=Owner.choices)
+    reason = models.CharField(max_length=500, blank=True)
+    request_id = models.CharField(max_length=80, blank=True)
+    digest = models.CharField(max_length=80, blank=True)
+    body = models.JSONField(default=dict)
+    # Both are stamped by the database: its clock, and the transaction that the sealer waits for.
+    at = models.DateTimeField()
+    xid = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=~models.Q(performed_by=""), name="audit_event_has_performed_by"),
+        ]
+        indexes = [
+            models.Index(fields=["xid"], name="audit_event_xid"),
+            models.Index(fields=["tenant_id", "-at", "-id"], name="audit_event_newest"),
+            models.Index(fields=["tenant_id", "run_id", "at"], name="audit_event_run"),
+            models.Index(fields=["tenant_id", "subject_id", "at"], name="audit_event_subject"),
+            models.Index(
+                fields=["tenant_id", "digest"], name="audit_event_digest", condition=~models.Q(digest="")
+            ),
+        ]
+        triggers = [
+            Stamp(name="audit_event_stamp"),
+            AppendOnly(name="audit_event_append_only"),
+            NoTruncate(name="audit_event_no_truncate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject_type}:{self.subject_id}"
+
+
+class Seal(models.Model):
+    """The place of one event in its tenant's chain: ``hash`` covers the event's canonical bytes and ``previous``."""
+
+    event_id = models.UUIDField(primary_key=True)
+    tenant_id = models.UUIDField()
+    seq = models.BigIntegerField()
+    previous = models.CharField(max_length=64)
+    hash = models.CharField(max_length=64)
+    sealed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant_id", "seq"], name="audit_seal_one_per_place"),
+        ]
+        triggers = [
+            AppendOnly(name="audit_seal_append_only"),
+            NoTruncate(name="audit_seal_no_truncate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}#{self.seq}"
+
+
+class Head(models.Model):
+    """The end of a tenant's chain; the sealer locks it, nobody else."""
+
+    tenant_id = models.UUIDField(primary_key=True)
+    seq = models.BigIntegerField()
+    hash = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}#{self.seq}"
+
+
+class Watermark(models.Model):
+    """How far the sealer has come: every event of a transaction below ``sealed_below`` is sealed. One row.
+
+    Transaction numbers mean something in one database cluster only, hence ``cluster``: after a restore into
+    another one the mark says nothing and the sealer looks at all events once.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sealed_below = models.BigIntegerField()
+    cluster = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="audit_watermark_one_row")]
+
+    def __str__(self) -> str:
+        return f"sealed below {self.sealed_below}"
