@@ -100,7 +100,7 @@ def test_a_first_write_that_the_system_refuses_was_not_sent(sender: Sender) -> N
         outcome = post(sender, server)
         assert isinstance(outcome, NotSent)
         assert outcome.kind is NotSentKind.STALE
-        assert server.received == [b""]
+        assert not any(server.received)
 
 
 def test_an_idle_connection_expires(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
