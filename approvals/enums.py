@@ -64,11 +64,3 @@ class ReasonCode(TextChoices):
     DUPLICATE = "duplicate", "Already done"
     OTHER = "other", "Another reason"
 
-
-class DataClass(TextChoices):
-    """How far a field may travel. Packets, mails and default exports show the first two."""
-
-    PUBLIC = "public"
-    BUSINESS = "business"
-    PERSONAL = "personal"
-    SECRET = "secret"

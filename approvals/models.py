@@ -9,13 +9,14 @@ from django.db.models import F, Q
 from django_fsm import FSMField, transition
 
 from access.models import Group, User
-from approvals.enums import DataClass, DecisionKind, Mode, ProposalStatus, ReasonCode
+from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode
+from common.fields import DataClass
 from common.fsm import Frozen, ProtectedStateMixin, StateTrigger
 from common.tenancy import SameTenant, TenantRow, tenant_key
 
 S = ProposalStatus
 BOUND = (
-    "tenant", "run_id", "step", "generation", "workflow", "workflow_version", "operation", "operation_version",
+    "tenant", "run_id", "step", "generation", "version", "workflow", "workflow_version", "operation", "operation_version",
     "mode", "target", "contract", "digest", "material_digest", "business_key", "idempotency_key", "view",
     "view_digest", "volatile", "policy", "needed", "group", "proposed_by", "excluded_users", "decide_by",
     "execute_within_s", "supersedes", "created_at",
@@ -187,13 +188,17 @@ class Evidence(TenantRow):
     fresh_until = models.DateTimeField(null=True)
     asserted = models.BooleanField(default=False)
     """Given by an outside proposer and not fetched by us."""
-    data_class = models.CharField(max_length=10, choices=DataClass.choices, default=DataClass.BUSINESS)
+    data_class = models.CharField(max_length=10, choices=[(c.value, c.value) for c in DataClass], default=DataClass.BUSINESS.value)
 
     class Meta:
         triggers: ClassVar = [
             Frozen(
                 name="approvals_evidence_bound",
-                fields=["tenant", "proposal", "position", "kind", "title", "ref", "digest", "captured_at", "asserted"],
+                fields=[
+                    "tenant", "proposal", "position", "kind", "title", "source", "ref", "salt", "digest",
+                    "captured_at", "fresh_until", "asserted", "data_class",
+                ],
+                erasable=["content"],
             )
         ]
         constraints = [

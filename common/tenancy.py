@@ -27,10 +27,12 @@ class SameTenant(BaseConstraint):
         field: Any = model._meta.get_field(self.field)
         target = field.remote_field.model._meta
         quote = editor.quote_name
+        shared = [model._meta.get_field(name).column for name in self.also]
+        ours = ", ".join(quote(column) for column in ("tenant_id", field.column, *shared))
+        theirs = ", ".join(quote(column) for column in ("tenant_id", target.pk.column, *shared))
         return Statement(
             f"ALTER TABLE {quote(model._meta.db_table)} ADD CONSTRAINT {quote(self.name)} "
-            f"FOREIGN KEY ({quote('tenant_id')}, {quote(field.column)}) "
-            f"REFERENCES {quote(target.db_table)} ({quote('tenant_id')}, {quote(target.pk.column)})"
+            f"FOREIGN KEY ({ours}) REFERENCES {quote(target.db_table)} ({theirs})"
         )
 
     def constraint_sql(self, model: Any, schema_editor: Any) -> None:  # type: ignore[override]

@@ -59,13 +59,17 @@ class Frozen(Wall):
     when = pgtrigger.Before
     operation = pgtrigger.Update | pgtrigger.Delete
 
-    def __init__(self, *, name: str, fields: Sequence[str]) -> None:
-        self.frozen = tuple(fields)
+    def __init__(self, *, name: str, fields: Sequence[str], erasable: Sequence[str] = ()) -> None:
+        """``erasable`` names columns that may become NULL, once and for ever, and nothing else."""
+        self.frozen, self.erasable = tuple(fields), tuple(erasable)
         super().__init__(name=name)
 
     def get_func(self, model: Any) -> str:
         columns = [model._meta.get_field(name).column for name in self.frozen]
-        changed = " OR ".join(f"OLD.{c} IS DISTINCT FROM NEW.{c}" for c in columns) or "TRUE"
+        erasable = [model._meta.get_field(name).column for name in self.erasable]
+        differences = [f"OLD.{c} IS DISTINCT FROM NEW.{c}" for c in columns]
+        differences += [f"(NEW.{c} IS NOT NULL AND OLD.{c} IS DISTINCT FROM NEW.{c})" for c in erasable]
+        changed = " OR ".join(differences) or "TRUE"
         return f"""
             IF TG_OP = 'DELETE' THEN
                 {self.refuse("frozen: rows of % are not deleted")}

@@ -49,6 +49,9 @@ class RepairPacket(ProtectedStateMixin, TenantRow):
                 | (~Q(status__in=P.open_states) & Q(ended_at__isnull=False) & ~Q(resolution="")),
                 name="repair_packet_ended_says_how",
             ),
+            models.CheckConstraint(
+                condition=Q(on_expiry__in=OnExpiry.values), name="repair_packet_waits_with_a_clock"
+            ),
             models.UniqueConstraint(
                 fields=["run", "step", "cause"], condition=Q(status__in=P.open_states),
                 name="repair_packet_one_open_per_cause",

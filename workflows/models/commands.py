@@ -27,6 +27,16 @@ C, A = CommandStatus, AttemptStatus
 _STOPPABLE = [C.READY, C.CLAIMED, C.RETRY_WAIT, C.HELD]
 
 
+def _not_resent(command: "Command") -> bool:
+    """A negative answer to a second send with the same key says nothing about the first."""
+    return not command.resent
+
+
+def _not_resent_or_settled(command: "Command") -> bool:
+    """From *unknown*, whoever moves it has settled that none of the requests took effect."""
+    return command.status == C.UNKNOWN or not command.resent
+
+
 class Command(ProtectedStateMixin, TenantRow):
     """The order to execute one approved live proposal, written by the deciding transaction.
 
@@ -54,6 +64,8 @@ class Command(ProtectedStateMixin, TenantRow):
     claims = models.PositiveSmallIntegerField(default=0)
     tries = models.PositiveSmallIntegerField(default=0)
     """Requests that may have reached the provider."""
+    resent = models.BooleanField(default=False)
+    """Sent again with the same key while an earlier request may have taken effect: only a positive answer settles it."""
     lookups = models.PositiveSmallIntegerField(default=0)
     first_sent_at = models.DateTimeField(null=True)
     last_sent_at = models.DateTimeField(null=True)
@@ -120,6 +132,15 @@ class Command(ProtectedStateMixin, TenantRow):
                 name="workflows_command_worked_on_has_a_lease",
             ),
             models.CheckConstraint(
+                # A silent queue cannot exist: workers look for what is due. A hold ends with its freeze or circuit.
+                condition=~Q(status__in=(C.READY, C.RETRY_WAIT, C.UNKNOWN)) | Q(due_at__isnull=False),
+                name="workflows_command_waits_with_a_clock",
+            ),
+            models.CheckConstraint(
+                condition=Q(resent=False) | Q(status__in=(C.SENT, C.UNKNOWN)),
+                name="workflows_command_resent_is_in_doubt",
+            ),
+            models.CheckConstraint(
                 condition=Q(status__in=C.final_states, ended_at__isnull=False)
                 | (~Q(status__in=C.final_states) & Q(ended_at__isnull=True)),
                 name="workflows_command_ended_once_final",
@@ -166,13 +187,23 @@ class Command(ProtectedStateMixin, TenantRow):
         self.first_sent_at, self.last_sent_at, self.lease_until = self.first_sent_at or at, at, lease_until
         self.effect = Effect.UNKNOWN
 
-    @transition(field=status, source=[C.CLAIMED, C.SENT, C.UNKNOWN, C.HELD], target=C.READY)
+    @transition(field=status, source=C.UNKNOWN, target=C.SENT)
+    def send_again(self, *, at: datetime, token: UUID, lease_until: datetime) -> None:
+        """The same key once more, where provider and operation allow it. What is not known stays not known."""
+        self.resent = True
+        self.tries += 1
+        self.last_sent_at, self.due_at = at, None
+        self.lease_token, self.lease_until = token, lease_until
+
+    @transition(
+        field=status, source=[C.CLAIMED, C.SENT, C.UNKNOWN, C.HELD], target=C.READY, conditions=[_not_resent_or_settled]
+    )
     def free(self, *, due_at: datetime) -> None:
         """Nothing was sent, or it is settled that nothing happened: a worker may take it again."""
         self._clear()
         self.due_at = due_at
 
-    @transition(field=status, source=[C.CLAIMED, C.SENT], target=C.RETRY_WAIT)
+    @transition(field=status, source=[C.CLAIMED, C.SENT], target=C.RETRY_WAIT, conditions=[_not_resent])
     def retry_later(self, *, due_at: datetime, code: str) -> None:
         self._clear()
         self.due_at, self.failure_code = due_at, code
@@ -193,12 +224,13 @@ class Command(ProtectedStateMixin, TenantRow):
         self._end(at, effect, by)
         self.provider_reference, self.failure_code = reference[:200], ""
 
-    @transition(field=status, source=C.SENT, target=C.REFUSED)
-    def refuse(self, *, at: datetime, code: str) -> None:
-        self._end(at, Effect.NONE, SettledBy.ANSWER)
+    @transition(field=status, source=[C.SENT, C.UNKNOWN], target=C.REFUSED, conditions=[_not_resent])
+    def refuse(self, *, at: datetime, code: str, by: SettledBy = SettledBy.ANSWER) -> None:
+        """From *unknown* it is the late answer of the only request that was made."""
+        self._end(at, Effect.NONE, by)
         self.failure_code = code
 
-    @transition(field=status, source=[*_STOPPABLE, C.SENT], target=C.DEAD)
+    @transition(field=status, source=[*_STOPPABLE, C.SENT], target=C.DEAD, conditions=[_not_resent])
     def give_up(self, *, at: datetime, by: SettledBy, code: str) -> None:
         self._end(at, Effect.NONE, by)
         self.failure_code = code
@@ -214,6 +246,7 @@ class Command(ProtectedStateMixin, TenantRow):
 
     def _clear(self) -> None:
         self.lease_token, self.lease_until, self.hold_reason, self.effect = None, None, "", Effect.NONE
+        self.resent = False
 
     def _end(self, at: datetime, effect: Effect, by: SettledBy) -> None:
         self._clear()
@@ -251,6 +284,17 @@ class Attempt(ProtectedStateMixin, TenantRow):
             models.UniqueConstraint(fields=["command", "number"], name="workflows_attempt_number"),
             models.UniqueConstraint(fields=["token"], name="workflows_attempt_token"),
             models.CheckConstraint(condition=Q(status__in=A.values), name="workflows_attempt_status_known"),
+            models.CheckConstraint(
+                condition=(Q(status=A.CLAIMED) & Q(sent_at__isnull=True))
+                | Q(status=A.RELEASED)
+                | (Q(status__in=(A.SENT, A.ANSWERED, A.NO_ANSWER)) & Q(sent_at__isnull=False)),
+                name="workflows_attempt_sent_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=(A.CLAIMED, A.SENT), ended_at__isnull=True)
+                | (~Q(status__in=(A.CLAIMED, A.SENT)) & Q(ended_at__isnull=False)),
+                name="workflows_attempt_ended_once_final",
+            ),
         ]
         ordering = ["command_id", "number"]
 
@@ -300,7 +344,12 @@ class Lookup(TenantRow):
                 fields=["tenant", "command", "asked_at", "ended_at", "finding", "provider_reference", "settled"],
             )
         ]
-        constraints = [SameTenant(field="command", name="workflows_lookup_command_tenant")]
+        constraints = [
+            SameTenant(field="command", name="workflows_lookup_command_tenant"),
+            models.CheckConstraint(
+                condition=Q(finding__in=("happened", "not_found", "no_answer")), name="workflows_lookup_finding_known"
+            ),
+        ]
         indexes = [models.Index(fields=["command", "asked_at"], name="workflows_lookup_command")]
 
     def __str__(self) -> str:
