@@ -23,7 +23,8 @@ def required(name: str, what: str) -> str:
     value: str = env.str(name, default="")
     if not value:
         raise ImproperlyConfigured(
-            f"{name} is not set. It holds {what}. `./placet COMMAND` sets it; without ./placet see .env.example."
+            f"{name} is not set. It holds {what}. "
+            "`./placet COMMAND` sets it; whoever starts processes otherwise finds it in .env.example."
         )
     return value
 

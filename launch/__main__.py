@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+import psycopg
+
 from launch import LaunchError, roles
 from launch.datadir import DEFAULT
 from launch.manage import manage
@@ -20,7 +22,7 @@ def main(arguments: list[str]) -> int:
         if arguments[:1] == ["roles"]:
             return make_roles()
         return up(parse(arguments, data_dir))
-    except LaunchError as error:
+    except (LaunchError, psycopg.Error) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -31,7 +33,7 @@ def make_roles() -> int:
     missing = [name for name in names if not os.environ.get(name)]
     if missing:
         raise LaunchError(
-            f"Set {', '.join(missing)}: the addresses of a superuser, of the owner and of the application role."
+            f"Set {', '.join(missing)}: the addresses of a superuser, the owner and the application role."
         )
     admin, owner, app = (os.environ[name] for name in names)
     roles.bootstrap(admin, owner_url=owner, app_url=app)

@@ -17,20 +17,32 @@ _LARGEST_LOG = 10 * 1024 * 1024
 
 
 class DataDir:
-    """A folder with mode 0700, used by one launcher at a time."""
+    """A folder of this user's, used by one launcher at a time.
+
+    Root lends its PostgreSQL another account, which must be able to walk through the folder (not to
+    list it); every file and folder in it is private by its own mode.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
         try:
-            self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-            (self.path / "logs").mkdir(exist_ok=True)
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                self.path.chmod(0o700 if os.geteuid() else 0o711)
+            self.folder("logs")
         except OSError as error:
             raise LaunchError(f"The data directory {self.path} cannot be used: {error.strerror}.") from error
         self._lock: int | None = None
 
+    def folder(self, name: str) -> Path:
+        """A private folder in it, made when missing."""
+        path = self.path / name
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
     # --- one launcher at a time ---------------------------------------------------------------
     def take(self) -> bool:
-        """Whether the folder is ours from now on. The kernel gives it back when this process ends, however it ends."""
+        """Whether the folder is ours from now on. However this process ends, the kernel gives it back."""
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

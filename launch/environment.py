@@ -10,7 +10,7 @@ from launch.postgres import Postgres
 from launch.valkey import Valkey
 
 OWNER_VARIABLE = "DATABASE_OWNER_URL"
-_APP_PASSWORD = "application_role_password"
+_APP_PASSWORD = "application_role_password"  # noqa: S105  (its name in the file)
 
 
 class Backends:
@@ -21,11 +21,8 @@ class Backends:
         self.engines: list[Postgres | Valkey] = []
 
     def start(self) -> dict[str, str]:
-        """Starts what is needed; returns DATABASE_URL (application role), DATABASE_OWNER_URL and REDIS_URL."""
-        if self.given.get("DATABASE_URL"):
-            found = self._existing_database()
-        else:
-            found = self._own_database()
+        """Starts what is needed; returns their addresses, the database's for both roles."""
+        found = self._existing_database() if self.given.get("DATABASE_URL") else self._own_database()
         return found | {"REDIS_URL": self.given.get("REDIS_URL") or self._own_broker()}
 
     def stop(self) -> None:
@@ -60,7 +57,7 @@ class Backends:
             if known or "DATABASE_APP_URL does" not in str(error):
                 raise
             raise LaunchError(
-                f"The server has a role {roles.APP} already, whose password this data directory does not know. "
+                f"The server has a role {roles.APP}, whose password this data directory does not know. "
                 "Set DATABASE_APP_URL to its address."
             ) from error
 

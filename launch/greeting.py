@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
+_NOBODY = "  Nobody can sign in yet. Make the first person: ./placet createsuperuser"
+
 
 def greeting(address: str, demo_file: Path | None, data: Path, seconds: float) -> str:
     """The address, who can sign in, and what to try first."""
-    people = (
-        _people(demo_file)
-        if demo_file
-        else "  Nobody can sign in yet. Make the first person: ./placet createsuperuser"
-    )
+    people = _people(demo_file) if demo_file else _NOBODY
     return f"""
 Placet runs at {address}   (ready after {seconds:.1f} s)
 
@@ -34,7 +32,7 @@ def _people(demo_file: Path) -> str:
             "  Who can sign in (role, name, password):",
             *rows,
             "",
-            f"  Try this first: sign in as {first}, open a proposal under Review, approve it and watch it run.",
+            f"  Try this first: sign in as {first}, open a proposal under Review, approve it, watch it run.",
             "  Then look for its receipt under Runs, and for every step of it under History.",
         ]
     )

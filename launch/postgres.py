@@ -38,7 +38,8 @@ def find_home() -> Path:
         if (home / "bin/initdb").exists() and (home / "bin/postgres").exists():
             return home
     raise LaunchError(
-        "There is no PostgreSQL to start. Install the locked requirements or PostgreSQL, or set DATABASE_URL to one that runs."
+        "There is no PostgreSQL to start. Install the locked requirements or PostgreSQL, "
+        "or set DATABASE_URL to one that runs."
     )
 
 
@@ -106,7 +107,8 @@ class Postgres:
             self.base.mkdir(parents=True, exist_ok=True)
             if not reachable(self.base / "x"):
                 self.base = Path("/var/tmp") / f"placet-0-{digest(self.base)}"
-                self.base.mkdir(mode=0o755, exist_ok=True)
+                self.base.mkdir(exist_ok=True)
+                self.base.chmod(0o755)
             if not reachable(self.home / "x"):
                 self.home = self._copy_programs()
         self.major = self._major_version()
@@ -117,7 +119,8 @@ class Postgres:
         target = self.base / f"programs-{(self.home / 'bin/postgres').stat().st_mtime_ns:x}"
         if not target.exists():
             partial = self.base / f"copy-{os.getpid()}"
-            partial.mkdir(parents=True, mode=0o755)
+            partial.mkdir(parents=True)
+            partial.chmod(0o755)
             for name in (f"{package}/{self.home.name}", f"{package}.libs"):
                 if (site / name).exists():
                     shutil.copytree(site / name, partial / name, symlinks=True)
@@ -153,7 +156,7 @@ class Postgres:
             *(str(self.home / "bin/initdb"), "-D", str(self.data), "-U", SUPERUSER, "-E", "UTF8"),
             *("--auth=trust", "--no-instructions", *locale, *([] if self.durable else ["--no-sync"])),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, **self._surroundings())
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **self._surroundings())
         if done.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
             raise LaunchError(f"PostgreSQL could not make its data folder:\n{done.stdout}{done.stderr}")

@@ -39,7 +39,8 @@ def bootstrap(admin_url: str, *, owner_url: str, app_url: str) -> None:
     with connect(admin_url, "DATABASE_ADMIN_URL") as connection:
         make_login(connection, owner, password=_password(owner_url))
         make_login(connection, app, password=_password(app_url))
-        if not connection.execute("SELECT FROM pg_database WHERE datname = %s", [database]).fetchone():
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [database]).fetchone()
+        if known is None:
             statement = sql.SQL("CREATE DATABASE {} OWNER {}")
             connection.execute(statement.format(sql.Identifier(database), sql.Identifier(owner)))
     with connect(owner_url, "DATABASE_OWNER_URL") as connection:
@@ -99,7 +100,8 @@ def _make_or_explain(connection: psycopg.Connection, app: str, password: str | N
         make_login(connection, app, password=password)
     except psycopg.errors.InsufficientPrivilege as error:
         raise LaunchError(
-            f"The role {connection.info.user} of DATABASE_URL may not make the application role. Let an administrator run\n"
+            f"The role {connection.info.user} of DATABASE_URL may not make the application role. "
+            "Let an administrator run\n"
             f"    CREATE ROLE {app} LOGIN PASSWORD '...';\n"
             "and set DATABASE_APP_URL to the same address with that role and password."
         ) from error
@@ -108,18 +110,19 @@ def _make_or_explain(connection: psycopg.Connection, app: str, password: str | N
 def _refuse_powers(connection: psycopg.Connection, app: str) -> None:
     """An application role that passes by rights and policies would make both worthless."""
     row = connection.execute(
-        "SELECT rolsuper OR rolbypassrls, pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s",
+        "SELECT rolsuper OR rolbypassrls, pg_has_role(rolname, current_user, 'MEMBER') "
+        "FROM pg_roles WHERE rolname = %s",
         [app],
     ).fetchone()
     if row and any(row):
         raise LaunchError(
-            f"The role {app} of DATABASE_APP_URL is a superuser, passes by row security, or is a member of the owner's role. "
-            "Give it a role that may do no more than sign in."
+            f"The role {app} of DATABASE_APP_URL is a superuser, passes by row security, or is a member of "
+            "the owner's role. Name one that may do no more than sign in."
         )
 
 
 def _exists(connection: psycopg.Connection, role: str) -> bool:
-    return connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None
+    return connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None
 
 
 def _user(url: str) -> str:

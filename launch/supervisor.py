@@ -1,5 +1,6 @@
 """Keeps processes running: starts them, starts them again when they end, stops them together."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -99,17 +100,15 @@ class Supervisor:
             self._check_program(program)
 
     def stop(self, *, grace: float = 8.0) -> None:
-        """Asks all programs to end at once, kills what is left after `grace` seconds, then stops the engines."""
+        """Asks all programs to end, kills what is left after `grace` seconds, then stops the engines."""
         running = [program.process for program in self.programs if program.process]
         for process in running:
             if process.poll() is None:
                 process.terminate()
         end = time.monotonic() + grace
         for process in running:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(max(0.05, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                pass
             kill_group(process)
         for engine, _ in reversed(self.engines):
             engine.stop()
@@ -134,8 +133,7 @@ class Supervisor:
             code = program.process.returncode
             kill_group(program.process)  # children that a killed process left behind
             program.process = None
-            self.say(
-                f"{program.name} ended with {code}; again in {program.backoff.ended(now):.1f} s, see {program.log}"
-            )
+            wait = program.backoff.ended(now)
+            self.say(f"{program.name} ended with {code}; again in {wait:.1f} s, see {program.log}")
         elif now >= program.backoff.not_before:
             program.start()

@@ -29,6 +29,7 @@ def say(text: str) -> None:
 
 def up(options: argparse.Namespace) -> int:
     """Runs until a signal comes. Raises LaunchError when something cannot start."""
+    os.umask(0o077)  # what the product writes is for this user only
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, _interrupt)
     data = DataDir(options.data_dir)
@@ -56,7 +57,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 def _already_running(data: DataDir) -> str:
     address = (data.published() or {}).get("PLACET_BASE_URL", "")
     where = f" at {address}" if address else ""
-    return f"Placet already runs on {data.path}{where}. Stop it, or give this one another folder: --data-dir FOLDER"
+    return f"Placet already runs on {data.path}{where}. Stop it, or take another folder: --data-dir FOLDER"
 
 
 class Run:
@@ -120,8 +121,7 @@ class Run:
         if self.options.demo or self.demo_file.exists():
             port = self._provider_port()
             self.env["PLACET_PROVIDER_URL"] = f"http://127.0.0.1:{port}"
-            folder = self.data.path / "provider"
-            folder.mkdir(exist_ok=True)
+            folder = self.data.folder("provider")
             self._run(
                 "provider", "-m", "examples.refunds.provider", "--data", str(folder), "--port", str(port)
             )
@@ -214,7 +214,15 @@ def _answers(url: str) -> bool:
 
 def _gunicorn(descriptor: int) -> list[str]:
     return [
-        *("-m", "gunicorn", "config.wsgi", "--bind", f"fd://{descriptor}", "--preload", "--no-control-socket"),
+        *(
+            "-m",
+            "gunicorn",
+            "config.wsgi",
+            "--bind",
+            f"fd://{descriptor}",
+            "--preload",
+            "--no-control-socket",
+        ),
         *(
             "--worker-class",
             "gthread",

@@ -1,4 +1,4 @@
-"""Valkey (or Redis) as a child process, on a Unix socket only. It carries hints, so little of it must last."""
+"""Valkey (or Redis) as a child process, on a Unix socket only. It carries nothing but hints."""
 
 import shutil
 import signal

@@ -30,9 +30,8 @@ def remember_pristine_rows() -> None:
         cursor.execute(_TABLES, [list(_KEPT)])
         statements = [line for name, columns in cursor.fetchall() for line in _restore(cursor, name, columns)]
         body = "\n".join(statements) or "NULL;"
-        cursor.execute(
-            f"CREATE FUNCTION pristine.restore() RETURNS void LANGUAGE plpgsql AS $do$ BEGIN\n{body}\nEND $do$"
-        )
+        function = "CREATE FUNCTION pristine.restore() RETURNS void LANGUAGE plpgsql AS"
+        cursor.execute(f"{function} $do$ BEGIN\n{body}\nEND $do$")
 
 
 def _restore(cursor: Any, name: str, columns: str) -> list[str]:
