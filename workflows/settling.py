@@ -102,7 +102,12 @@ def after_lease(command: Command) -> Move:
 
 
 def after_nothing_happened(
-    command: Command, *, cancel_wished: bool, frozen: bool, circuit_open: bool, failed_check: VoidReason | None
+    command: Command,
+    *,
+    cancel_wished: bool,
+    frozen: bool,
+    circuit_open: bool,
+    failed_check: VoidReason | None,
 ) -> Settlement:
     """Where a command goes once it is certain that nothing has happened.
 
@@ -117,7 +122,9 @@ def after_nothing_happened(
         return Settlement(Move.CANCEL)
     if frozen or circuit_open:
         reason = HoldReason.FREEZE if frozen else HoldReason.CIRCUIT
-        return Settlement(Move.STAY) if command.status == C.HELD else Settlement(Move.HOLD, hold_reason=reason)
+        return (
+            Settlement(Move.STAY) if command.status == C.HELD else Settlement(Move.HOLD, hold_reason=reason)
+        )
     if failed_check is not None:
         return Settlement(Move.VOID, void_reason=failed_check)
     return Settlement(Move.FREE if command.status in (C.UNKNOWN, C.HELD) else Move.STAY)
@@ -138,13 +145,18 @@ def before_send(*, frozen: bool, circuit_open: bool, failed_check: VoidReason | 
 
 
 def may_send_again(
-    command: Command, *, key_retention: timedelta | None, now: datetime, frozen: bool, circuit_open: bool,
+    command: Command,
+    *,
+    key_retention: timedelta | None,
+    now: datetime,
+    frozen: bool,
+    circuit_open: bool,
     failed_check: VoidReason | None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether an *unknown* command may be sent once more with the same key.
 
-    Only where the provider remembers keys, only while it surely remembers this one (counted from the first send),
-    and only if the checks before a first send pass too: nothing is newly sent after expiry, freeze or revocation.
+    Only where the provider remembers keys, only while it surely remembers this one (counted from the first
+    send), and only if the checks before a first send pass too: nothing is newly sent after expiry or revocation.
     """
     if command.status != C.UNKNOWN or key_retention is None or command.first_sent_at is None:
         return False

@@ -1,4 +1,4 @@
-"""A run's status: one pure function of its steps and commands, stored in the transaction that changed one of them."""
+"""A run's status: a pure function of its steps and commands, stored in the transaction that changed one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ def _unblocked_status(states: set[str]) -> RunStatus:
 
 
 def run_wait(status: RunStatus, steps: Iterable[StepLike], now: datetime) -> Wait | None:
-    """The clock of a waiting run: of the step that gave it its status, else (a command moves) a look within the hour."""
+    """The clock of a waiting run: of the step that gave it the status; for a command a look within the hour."""
     if status in R.unclocked_states:
         return None
     for step in steps:

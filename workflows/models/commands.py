@@ -65,7 +65,7 @@ class Command(ProtectedStateMixin, TenantRow):
     tries = models.PositiveSmallIntegerField(default=0)
     """Requests that may have reached the provider."""
     resent = models.BooleanField(default=False)
-    """Sent again with the same key while an earlier request may have taken effect: only a positive answer settles it."""
+    """Sent again with the same key while an earlier request may have taken effect: only *yes* settles it."""
     lookups = models.PositiveSmallIntegerField(default=0)
     first_sent_at = models.DateTimeField(null=True)
     last_sent_at = models.DateTimeField(null=True)
