@@ -19,6 +19,7 @@ from access.policies import (
     check_can_manage,
     check_member,
 )
+from access.throttle import FAILED
 from audit.actions import Entry, record, record_many
 from audit.actors import INSTALLATION, Actor
 from common.clock import Clock
@@ -232,6 +233,38 @@ def revoke_token(*, token: ApiToken, by: Actor, clock: Clock, reason: str = "") 
         by=by, kind="token.revoked", tenant_id=token.tenant_id, subject_type="token", subject_id=token.id,
         reason=reason,
     )  # fmt: skip
+
+
+@action
+def note_sign_in(*, membership: Membership, by: Actor, clock: Clock) -> None:
+    """The person signed in."""
+    _note(by, "user.signed_in", membership.tenant_id, "user", membership.user_id)
+
+
+@action
+def note_sign_out(*, membership: Membership, by: Actor, clock: Clock) -> None:
+    """The person signed out."""
+    _note(by, "user.signed_out", membership.tenant_id, "user", membership.user_id)
+
+
+@action
+def note_failed_sign_in(*, username: str, subject: UUID, by: Actor, clock: Clock) -> None:
+    """Somebody tried a name and a password that do not belong together.
+
+    Counted for the installation under ``subject``, a pseudonym of name and address. Where there is such a person,
+    each of their tenants gets an event too.
+    """
+    known = Membership.objects.filter(user__username=username, is_active=True).order_by("id")
+    places = [(INSTALLATION, "sign_in", subject)]
+    places += [
+        (tenant_id, "user", user_id) for tenant_id, user_id in known.values_list("tenant_id", "user_id")
+    ]
+    record_many(
+        [
+            Entry(by=by, kind=FAILED, tenant_id=tenant_id, subject_type=subject_type, subject_id=subject_id)
+            for tenant_id, subject_type, subject_id in places
+        ]
+    )
 
 
 def touch_token(token_id: UUID) -> None:

@@ -1,0 +1,138 @@
+"""The sealer: numbers the events of each tenant from 1 without gaps, and chains them.
+
+Events are written without any shared lock, so that recording one costs nothing to the others. About once a second
+one sealer takes those whose transaction is older than every running one: no event can come in before them any
+more. Within such a set, ``at`` gives an order that fits cause and effect, because a transaction that waited for
+another one stamps its events after the wait.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from audit.chain import GENESIS, SELECT_EVENT, event_of, link_hash
+from audit.models import Head, Watermark
+from common.clock import Clock
+
+BATCH: Final = 2000
+"""Events per transaction; large enough for a backlog, small enough not to hold back vacuum."""
+LOCK: Final = 0x506C6163_65747365  # "Placetse", a number of our own among the advisory locks
+_LEFT_OVER: Final = "NOT EXISTS (SELECT FROM audit_seal s WHERE s.event_id = e.id)"
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """What is settled: transactions below ``xmin`` have ended, those from ``xmax`` on have not begun."""
+
+    xmin: int
+    xmax: int
+    cluster: int
+
+
+def seal(clock: Clock) -> int:
+    """Seal what can be sealed, in transactions of their own; returns how many events that were.
+
+    0 also when another sealer is at work.
+    """
+    total = 0
+    while True:
+        sealed, more = _seal_batch(clock)
+        total += sealed
+        if not more:
+            return total
+
+
+@transaction.atomic(durable=True)
+def _seal_batch(clock: Clock) -> tuple[int, bool]:
+    """One transaction: how many events it sealed, and whether there may be more."""
+    if not _alone():
+        return 0, False
+    horizon = _horizon()
+    mark = _mark(horizon)
+    events = _next_events(horizon, mark)
+    if events:
+        _append(events, clock)
+    more = len(events) == BATCH
+    if not more and (events or mark is None):  # moving it is a write, and an idle system writes nothing
+        Watermark.objects.update_or_create(
+            id=1, defaults={"sealed_below": horizon.xmin, "cluster": horizon.cluster}
+        )
+    return len(events), more
+
+
+def _alone() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
+
+
+def _horizon() -> Horizon:
+    """Read before the events, so that everything below it is visible to the later statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint, system_identifier"
+            " FROM pg_current_snapshot() AS now, pg_control_system()"
+        )
+        return Horizon(*cursor.fetchone())
+
+
+def _mark(horizon: Horizon) -> Watermark | None:
+    """The mark, if it was set in this cluster: after a dump and restore transaction numbers begin anew."""
+    return Watermark.objects.filter(cluster=horizon.cluster, sealed_below__lte=horizon.xmin).first()
+
+
+def _next_events(horizon: Horizon, mark: Watermark | None) -> list[dict[str, Any]]:
+    """The next events of a settled transaction without a seal, in the order of their time.
+
+    Without a mark, events with a transaction number that this cluster has not reached come along: they were
+    restored from another one. Those numbers in between wait until they are settled here too.
+    """
+    if mark is None:
+        where, values = "(e.xid < %s OR e.xid >= %s)", [horizon.xmin, horizon.xmax]
+    else:
+        where, values = "e.xid >= %s AND e.xid < %s", [mark.sealed_below, horizon.xmin]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {SELECT_EVENT} FROM audit_event e WHERE {where} AND {_LEFT_OVER}"  # noqa: S608
+            " ORDER BY e.at, e.id LIMIT %s",
+            [*values, BATCH],
+        )
+        return [event_of(row) for row in cursor.fetchall()]
+
+
+def _append(events: Sequence[dict[str, Any]], clock: Clock) -> None:
+    heads = _heads({event["tenant_id"] for event in events})
+    rows = []
+    for event in events:
+        tenant = event["tenant_id"]
+        seq, previous = heads.get(tenant, (0, GENESIS))
+        value = link_hash(seq + 1, previous, event)
+        heads[tenant] = (seq + 1, value)
+        rows.append((event["id"], tenant, seq + 1, previous, value))
+    now = clock()
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT_SEALS, [now, *_columns(rows)])
+        cursor.execute(_UPSERT_HEADS, [now, *_columns([(tenant, *head) for tenant, head in heads.items()])])
+
+
+_INSERT_SEALS: Final = """
+    INSERT INTO audit_seal (event_id, tenant_id, seq, previous, hash, sealed_at)
+    SELECT *, %s::timestamptz FROM unnest(%s::uuid[], %s::uuid[], %s::bigint[], %s::text[], %s::text[])
+"""
+_UPSERT_HEADS: Final = """
+    INSERT INTO audit_head (tenant_id, seq, hash, at)
+    SELECT *, %s::timestamptz FROM unnest(%s::uuid[], %s::bigint[], %s::text[])
+    ON CONFLICT (tenant_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at
+"""
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _heads(tenants: set[UUID]) -> dict[UUID, tuple[int, str]]:
+    found = Head.objects.filter(tenant_id__in=tenants).select_for_update().order_by("tenant_id")
+    return {head.tenant_id: (head.seq, head.hash) for head in found}
