@@ -71,15 +71,15 @@ class Run:
         self.supervisor = Supervisor(say)
 
     def start(self) -> None:
-        listener = listen(self.options.port)
-        port = int(listener.getsockname()[1])
+        self.listener = listen(self.options.port)
+        port = int(self.listener.getsockname()[1])
         self.data.remember("ports.json", "web", port)
         say("Starting the engines")
         addresses = self._start_backends()
         self.env = addresses | product_environment(self.data, os.environ, port=port)
         say("Preparing the database")
         self._prepare()
-        self._start_programs(listener)
+        self._start_programs()
         self.data.publish(self.env)
         if self.options.demo:
             self._make_demo()
@@ -117,7 +117,7 @@ class Run:
         where = ("--provider-url", self.env["PLACET_PROVIDER_URL"], "--base-url", self.env["PLACET_BASE_URL"])
         self._finish("demo", self._manage("demo", *where, "--out", str(self.demo_file)))
 
-    def _start_programs(self, listener: socket.socket) -> None:
+    def _start_programs(self) -> None:
         if self.options.demo or self.demo_file.exists():
             port = self._provider_port()
             self.env["PLACET_PROVIDER_URL"] = f"http://127.0.0.1:{port}"
@@ -125,7 +125,8 @@ class Run:
             self._run(
                 "provider", "-m", "examples.refunds.provider", "--data", str(folder), "--port", str(port)
             )
-        self._run("web", *_gunicorn(listener.fileno()), pass_fds=[listener.fileno()])
+        descriptor = self.listener.fileno()
+        self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor])
         self._run(
             "worker",
             *_celery("worker", "-c", str(self.options.workers), "--without-gossip", "--without-mingle"),

@@ -1,0 +1,196 @@
+"""The two commands as a newcomer types them."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+import urllib.request
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.launch.conftest import reachable
+from tests.launch.test_engines import runs
+from tests.processes import ROOT, free_port
+
+pytestmark = pytest.mark.e2e
+
+# What the harness sets for the tests must not reach the launcher.
+_ENV = {
+    key: value
+    for key, value in os.environ.items()
+    if not key.startswith(("DATABASE_", "REDIS_", "PLACET_", "DJANGO_"))
+}
+
+
+class Up:
+    """A running `./placet up`, started from another folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.data, self.port = folder, folder / "data", free_port()
+        self.out = folder / "out"
+        with open(self.out, "wb") as out:
+            self.process = subprocess.Popen(
+                [str(ROOT / "placet"), "up", "--no-demo", "--data-dir", "data", "--port", str(self.port)],
+                cwd=folder,
+                env=_ENV,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait_for(self, text: str, *, seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while text not in self.out.read_text():
+            assert self.process.poll() is None, self.out.read_text()
+            assert time.monotonic() < end, self.out.read_text()
+            time.sleep(0.1)
+
+    def descendants(self) -> set[int]:
+        """All processes below the launcher."""
+        parents = {}
+        for stat_file in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                pid, rest = stat_file.read_text().split(" ", 1)
+            except OSError:
+                continue
+            parents[int(pid)] = int(rest.rpartition(")")[2].split()[1])
+        found, size = {self.process.pid}, 0
+        while len(found) != size:
+            size = len(found)
+            found |= {pid for pid, parent in parents.items() if parent in found}
+        return found - {self.process.pid}
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        env = _ENV | {"PLACET_DATA_DIR": str(self.data)}
+        return subprocess.run(
+            [str(ROOT / "placet"), *arguments],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Generator[Up]:
+    started = Up(reachable(tmp_path_factory.mktemp("up")))
+    started.wait_for("Placet runs at")
+    yield started
+    started.process.kill()
+    started.process.wait(5)
+
+
+def wait_until_gone(pids: set[int], *, seconds: float = 15) -> set[int]:
+    end = time.monotonic() + seconds
+    while (left := {pid for pid in pids if runs(pid)}) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left
+
+
+def get(port: int, path: str) -> dict[str, str]:
+    with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=10) as response:
+        return json.load(response)
+
+
+def test_says_where_it_runs(up: Up) -> None:
+    assert f"Placet runs at http://localhost:{up.port} " in up.out.read_text()
+    assert get(up.port, "/healthz") == {"status": "ok"}
+    assert get(up.port, "/readyz") == {"status": "ok", "database": "ok", "broker": "ok"}
+
+
+def test_private_files(up: Up) -> None:
+    for name in ("run.env", "secrets.json", "logs/web.log"):
+        assert stat.S_IMODE((up.data / name).stat().st_mode) == 0o600
+
+
+def test_other_commands_use_its_engines(up: Up) -> None:
+    done = up.command(
+        "shell",
+        "--no-imports",
+        "-c",
+        "from django.db import connection as c; print(c.settings_dict['USER'], c.cursor())",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("placet_app ")
+
+
+def test_second_up_is_refused_with_the_address_of_the_first(up: Up) -> None:
+    done = up.command("up", "--data-dir", "data")
+    assert done.returncode == 1
+    assert f"Placet already runs on {up.data} at http://localhost:{up.port}" in done.stderr
+
+
+def test_taken_port_is_refused(up: Up, tmp_path: Path) -> None:
+    done = up.command("up", "--data-dir", str(tmp_path / "other"), "--port", str(up.port))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert (
+        f"Port {up.port} cannot be used: Address already in use. Choose another with --port." in done.stderr
+    )
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "beat"])
+def test_killed_process_is_started_again(up: Up, name: str) -> None:
+    words = {"web": "gunicorn", "worker": "\0worker\0", "beat": "\0beat\0"}[name]
+    before = {pid for pid in up.descendants() if words in Path(f"/proc/{pid}/cmdline").read_text()}
+    os.kill(min(before), signal.SIGKILL)
+    up.wait_for(f"{name} ended with -9")
+    assert wait_until_gone(before) == set()
+    assert get(up.port, "/healthz") == {"status": "ok"}
+
+
+@pytest.mark.parametrize("name", ["postgres", "valkey"])
+def test_killed_engine_is_started_again(up: Up, name: str) -> None:
+    program = {"postgres": "bin/postgres\0-D", "valkey": "valkey-server"}[name]
+    pids = [pid for pid in up.descendants() if program in Path(f"/proc/{pid}/cmdline").read_text()]
+    os.kill(min(pids), signal.SIGKILL)
+    up.wait_for(f"{name} has ended; starting it again")
+    end = time.monotonic() + 20
+    while get_or_none(up.port) != {"status": "ok", "database": "ok", "broker": "ok"}:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def get_or_none(port: int) -> dict[str, str] | None:
+    try:
+        return get(port, "/readyz")
+    except OSError:
+        return None
+
+
+def test_killed_launcher_leaves_nothing_and_the_next_start_keeps_the_data(tmp_path: Path) -> None:
+    first = Up(reachable(tmp_path))
+    first.wait_for("Placet runs at")
+    below = first.descendants()
+    assert len(below) >= 6
+    secrets = (first.data / "secrets.json").read_text()
+    first.process.kill()
+    first.process.wait(5)
+    assert wait_until_gone(below) == set()
+
+    second = Up(tmp_path)
+    second.wait_for("Placet runs at")
+    assert (second.data / "secrets.json").read_text() == secrets
+    below = second.descendants()
+    begun = time.monotonic()
+    os.kill(second.process.pid, signal.SIGINT)
+    assert second.process.wait(20) == 0
+    assert time.monotonic() - begun < 12
+    assert wait_until_gone(below, seconds=1) == set()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", second.port)) != 0
+
+
+def test_command_without_a_running_launcher_brings_its_own_engines(tmp_path: Path) -> None:
+    reachable(tmp_path)
+    env = _ENV | {"PLACET_DATA_DIR": str(tmp_path / "data")}
+    command = [str(ROOT / "placet"), "migrate", "audit", "--plan"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "audit.0001_initial" in done.stdout
+    assert not (tmp_path / "data" / "run.env").exists()
