@@ -29,6 +29,11 @@ class Request:
     """The journal's row, once there is one: a request that is applied late keeps its first row."""
 
     @property
+    def parts(self) -> list[str]:
+        """The segments of the path, decoded one by one: an encoded slash does not make two of one."""
+        return [unquote(part) for part in self.path.split("/")[1:]]
+
+    @property
     def key(self) -> str:
         return self.headers.get("idempotency-key", "")
 
@@ -119,7 +124,7 @@ def _parse_head(head: bytes, first_byte_at: float) -> Request:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
     pairs = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
-    return Request(words[0], unquote(path), pairs, headers, first_byte_at)
+    return Request(words[0], path, pairs, headers, first_byte_at)
 
 
 def _body_length(headers: dict[str, str]) -> int:

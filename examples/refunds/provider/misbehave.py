@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from examples.refunds.provider.app import App
 
 HELD_SECONDS = 60.0
-ENDLESS = 1_000_000_000
+SLOW_LENGTH = 10_000
 CODES = {
     401: "invalid_key",
     403: "key_revoked",
@@ -95,7 +95,7 @@ def half_body(app: App, rule: Rule, request: Request, sock: socket.socket) -> bo
 
 def trickle(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool:
     """A good head, and then a blank each half second for as long as somebody reads."""
-    head, _ = _endless(run(app, rule, request))
+    head = _head(run(app, rule, request), f"Content-Length: {SLOW_LENGTH}")
     with suppress(OSError):
         sock.sendall(head)
         while not app.stop.wait(rule.seconds or 0.5):
@@ -105,11 +105,11 @@ def trickle(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool
 
 def flood(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool:
     """More body than anybody wants, as fast as it is read."""
-    head, piece = _endless(run(app, rule, request))
+    head = _head(run(app, rule, request), "Transfer-Encoding: chunked")
     with suppress(OSError):
         sock.sendall(head)
         while not app.stop.is_set():
-            sock.sendall(piece)
+            sock.sendall(b"4000\r\n" + b" " * 0x4000 + b"\r\n")
     return False
 
 
@@ -119,11 +119,8 @@ def garbled(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool
     return send(sock, Reply(reply.status, b'{"id": "re_'), request)
 
 
-def _endless(reply: Reply) -> tuple[bytes, bytes]:
-    head = (
-        f"HTTP/1.1 {reply.status} OK\r\nContent-Type: application/json\r\nContent-Length: {ENDLESS}\r\n\r\n"
-    )
-    return head.encode(), b" " * 65536
+def _head(reply: Reply, framing: str) -> bytes:
+    return f"HTTP/1.1 {reply.status} OK\r\nContent-Type: application/json\r\n{framing}\r\n\r\n".encode()
 
 
 Fault = Callable[["App", Rule, Request, socket.socket], bool]

@@ -38,7 +38,7 @@ class PublicApi:
 
     def answer(self, request: Request) -> Reply:
         """The reply; raises :class:`Refusal`."""
-        parts = request.path.strip("/").split("/")
+        parts = request.parts
         handler = self.routes.get((request.method, len(parts), parts[0]))
         if handler is None or (len(parts) == 3 and parts[2] != "refunds"):
             raise Refusal(404, "not_found", "There is no such resource.")
@@ -49,7 +49,7 @@ class PublicApi:
 
     def get_order(self, request: Request) -> Reply:
         with self.store.reading() as db:
-            order = order_row(db, request.tenant, request.path.split("/")[2])
+            order = order_row(db, request.tenant, request.parts[1])
             if order is None:
                 raise Refusal(404, "unknown_order", "There is no such order.")
             tag = etag(order)
@@ -58,7 +58,7 @@ class PublicApi:
             return Reply(200, order_document(db, order, with_keys=self._shows_keys()), {"ETag": tag})
 
     def get_order_refunds(self, request: Request) -> Reply:
-        number = request.path.split("/")[2]
+        number = request.parts[1]
         with self.store.reading() as db:
             if order_row(db, request.tenant, number) is None:
                 raise Refusal(404, "unknown_order", "There is no such order.")
@@ -68,7 +68,7 @@ class PublicApi:
     def get_customer(self, request: Request) -> Reply:
         sql = "SELECT id, name, email, status FROM customers WHERE tenant = ? AND id = ?"
         with self.store.reading() as db:
-            row = db.execute(sql, (request.tenant, request.path.split("/")[2])).fetchone()
+            row = db.execute(sql, (request.tenant, request.parts[1])).fetchone()
         if row is None:
             raise Refusal(404, "unknown_customer", "There is no such customer.")
         return Reply(200, dict(row))

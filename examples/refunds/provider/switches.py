@@ -80,7 +80,7 @@ class Rule:
 
 def _order_of(request: Request) -> str | None:
     if request.path.startswith("/orders/"):
-        return request.path.split("/")[2]
+        return request.parts[1]
     if request.method != "POST":
         return request.query.get("order")
     try:
