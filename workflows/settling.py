@@ -1,8 +1,9 @@
-"""What follows when something about a command becomes known: the design's section 6, points 5 and 6, as pure rules.
+"""What follows when something about a command becomes known: the design's section 6, points 5 and 6, as
+pure rules.
 
-Nothing here reads the database or changes a row. The worker, the reconciler and the people's desk gather the facts
-under their locks, ask here for the next move, and make it with the command's transition of the same name; the model
-tests play whole lives on the same functions.
+Nothing here reads the database or changes a row. The worker, the reconciler and the people's desk gather
+the facts under their locks, ask here for the next move, and make it with the command's transition of the
+same name; the model tests play whole lives on the same functions.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from workflows.classify import Meaning
-from workflows.enums import CommandStatus, HoldReason, VoidReason
-from workflows.models import Command
+from workflows.enums import CommandStatus, Effect, HoldReason, VoidReason
+from workflows.models import Command, Step
 
 C = CommandStatus
 
@@ -43,10 +44,11 @@ class Settlement:
 
 
 def after_answer(command: Command, meaning: Meaning, *, may_retry: bool) -> Move:
-    """What the answer to the request of a *sent* command leads to. ``may_retry``: tries and total time are left.
+    """What the answer to the request of a *sent* command leads to. ``may_retry``: tries and total time
+    are left.
 
-    After a second send with the same key only a positive answer settles anything: a refusal of the second request
-    says nothing about the first, and may even be the first one's doing.
+    After a second send with the same key only a positive answer settles anything: a refusal of the second
+    request says nothing about the first, and may even be the first one's doing.
 
     FREE and RETRY_LATER settle that nothing happened. Save that move with its event, then ask
     `after_nothing_happened` in the same transaction whether the command goes on at all.
@@ -88,8 +90,9 @@ def after_late_answer(command: Command, meaning: Meaning) -> Move:
 def after_lookup(finding: str, *, settled: bool) -> Move:
     """What a look-up's finding settles about an *unknown* command.
 
-    ``settled``: it was asked after the provider's settle time, counted from the last send. *Not found* before that
-    settles nothing, because the request may still be on its way. FREE stands for *nothing happened*, as above.
+    ``settled``: it was asked after the provider's settle time, counted from the last send. *Not found*
+    before that settles nothing, because the request may still be on its way. FREE stands for *nothing
+    happened*, as above.
     """
     if finding == "happened":
         return Move.CONFIRM
@@ -97,7 +100,10 @@ def after_lookup(finding: str, *, settled: bool) -> Move:
 
 
 def after_lease(command: Command) -> Move:
-    """The worker is gone. Never sent: it may be taken again. Sent: nobody knows, and time alone never settles it."""
+    """The worker is gone.
+
+    Never sent: it may be taken again. Sent: nobody knows, and time alone never settles it.
+    """
     return {C.CLAIMED: Move.FREE, C.SENT: Move.LOSE_TRACK}.get(CommandStatus(command.status), Move.STAY)
 
 
@@ -111,9 +117,9 @@ def after_nothing_happened(
 ) -> Settlement:
     """Where a command goes once it is certain that nothing has happened.
 
-    A cancel wish → cancelled; freeze or open circuit → held; a failed check (clock, policy, reviewer, digest) → void
-    with that reason; otherwise *unknown* → ready, and what is ready or waits to retry stays as it is. The ordinary
-    way to *sent* checks everything again, pins included.
+    A cancel wish → cancelled; freeze or open circuit → held; a failed check (clock, policy, reviewer,
+    digest) → void with that reason; otherwise *unknown* → ready, and what is ready or waits to retry
+    stays as it is. The ordinary way to *sent* checks everything again, pins included.
 
     Raises AssertionError for a command that ended or whose request is on its way.
     """
@@ -131,7 +137,8 @@ def after_nothing_happened(
 
 
 def before_send(*, frozen: bool, circuit_open: bool, failed_check: VoidReason | None) -> Settlement:
-    """The transaction that commits *sent*: it sends, voids or holds. The first reason that applies, in this order.
+    """The transaction that commits *sent*: it sends, voids or holds. The first reason that applies, in
+    this order.
 
     What can no longer be executed is void even while frozen: holding it would only let it lapse later.
     """
@@ -155,11 +162,27 @@ def may_send_again(
 ) -> bool:
     """Whether an *unknown* command may be sent once more with the same key.
 
-    Only where the provider remembers keys, only while it surely remembers this one (counted from the first
-    send), and only if the checks before a first send pass too: nothing is newly sent after expiry or revocation.
+    Only where the provider remembers keys, only while it surely remembers this one (counted from the
+    first send), and only if the checks before a first send pass too: nothing is newly sent after expiry
+    or revocation.
     """
     if command.status != C.UNKNOWN or key_retention is None or command.first_sent_at is None:
         return False
     if frozen or circuit_open or failed_check is not None:
         return False
     return now < command.first_sent_at + key_retention
+
+
+def next_generation(
+    step: Step, last: Command | None, *, last_material: str | None, material_digest: str
+) -> int:
+    """The generation, and with it the idempotency key, that a new version of the step's proposal carries.
+
+    It grows only when the step's last command has ended, its effect is *none* for certain, and the material
+    digest changed; never per attempt, replay, release or re-approval. ``last`` is the last command of the same
+    logical step, in the original run or a replay of it.
+    """
+    current = max(step.generation, 1)
+    if last is None or last.status not in C.final_states or last.effect != Effect.NONE:
+        return current
+    return current + 1 if material_digest != last_material else current

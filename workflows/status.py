@@ -84,7 +84,9 @@ def _unblocked_status(states: set[str]) -> RunStatus:
 
 
 def run_wait(status: RunStatus, steps: Iterable[StepLike], now: datetime) -> Wait | None:
-    """The clock of a waiting run: of the step that gave it the status; for a command a look within the hour."""
+    """The clock of a waiting run: of the step that gave it the status; for a command a look within the
+    hour.
+    """
     if status in R.unclocked_states:
         return None
     for step in steps:

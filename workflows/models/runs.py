@@ -261,6 +261,12 @@ class Step(ProtectedStateMixin, TenantRow):
         self._clear_lease()
         self.due_at = at
 
+    @transition(field=status, source=T.WAITING, target=T.PENDING)
+    def resume(self, *, at: datetime) -> None:
+        """What it waited for is there: the stage runs again, with its tries counted anew."""
+        self._clear_wait()
+        self.due_at, self.attempt, self.first_tried_at = at, 0, None
+
     @transition(field=status, source=[T.PENDING, T.RUNNING, T.WAITING], target=T.WAITING)
     def wait(
         self, *, for_: WaitingFor, wait_id: UUID, until: datetime, on_expiry: OnExpiry, due_at: datetime | None = None
@@ -311,6 +317,8 @@ class SourceEvent(TenantRow):
     sequence = models.BigIntegerField(null=True)
     input_hash = models.CharField(max_length=80)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, db_constraint=False, related_name="source_events")
+    proposal_id = models.UUIDField(null=True)
+    """Of an outside proposal: the version that this very request made."""
     duplicates = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
 

@@ -1,0 +1,314 @@
+"""The only writers of proposals and decisions.
+
+Each entry action is one transaction: lock the proposal, read the clock, check again, move, write the audit event, and
+tell whoever made the proposal. Locks are taken in the order of the design's section 6: proposals, commands, run.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from approvals import hooks
+from approvals.enums import DecisionKind, DecisionResult, ProposalStatus
+from approvals.models import Decision, Proposal
+from approvals.policies import Capacity, check_can_decide, check_is_open, standing_votes, valid_approvals
+from approvals.refusals import (
+    BY_STATUS,
+    AlreadyDecided,
+    DecisionRefused,
+    DigestMismatch,
+    ReasonRequired,
+    ViewMismatch,
+)
+from approvals.shown import check_all_shown, parts_shown
+from audit.actions import record
+from audit.actors import Actor, clock_actor
+from common.clock import Clock
+from common.digests import contract_digest, same, view_digest
+from common.errors import InvalidInput, NotFound
+from common.tx import action, require_transaction
+
+
+class UnknownProposal(NotFound):
+    """There is no such proposal."""
+
+    code = "not_found"
+
+
+class UnknownDecision(InvalidInput):
+    """The decision is one of: approve, reject, request_changes. Nothing else counts as a yes or a no."""
+
+    code = "unknown_decision"
+
+
+class NotYours(DecisionRefused):
+    """Only the side that made a proposal withdraws it or puts a newer version in its place."""
+
+    code = "not_yours"
+    http_status = 403
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a person sends: the decision, on exactly which bytes, and the proof of what was in front of them."""
+
+    kind: str
+    digest: str
+    view_digest: str
+    view_receipts: tuple[str, ...] = ()
+    acknowledged: tuple[str, ...] = ()
+    reason_code: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionOutcome:
+    """What the decision led to. ``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before."""
+
+    result: DecisionResult
+    votes: int
+    needed: int
+    proposal_status: str
+    command_id: UUID | None
+    state_version: int
+    decision_id: UUID
+    replayed: bool = False
+
+
+def decide(
+    *, tenant_id: UUID, proposal_id: UUID, submission: Submission, by: Actor, clock: Clock
+) -> DecisionOutcome:
+    """Record one person's decision on exactly the digests that they were shown.
+
+    1. lock the proposal; the clock is read after that, so waiting for the lock cannot approve late,
+    2. the same decision again returns the original answer,
+    3. check who (person, eligible, not their own), when (pending, in time), what (both digests, every part shown,
+       every warning acknowledged),
+    4. record the vote, replacing an earlier one of the same person,
+    5. move the proposal when the quorum is met or one person says no, and tell the maker, who writes the command.
+
+    Raises a `DecisionRefused` or `InvalidInput`; nothing is recorded then but a *refused attempt* event.
+    """
+    if submission.kind not in DecisionKind.values:
+        raise UnknownDecision()
+    try:
+        return _decide(tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock)
+    except (DecisionRefused, InvalidInput) as refusal:
+        _record_refused_attempt(tenant_id=tenant_id, proposal_id=proposal_id, by=by, code=refusal.code)
+        raise
+
+
+@action
+def _decide(
+    *, tenant_id: UUID, proposal_id: UUID, submission: Submission, by: Actor, clock: Clock
+) -> DecisionOutcome:
+    proposal = lock_proposal(tenant_id, proposal_id)
+    now = clock()
+    capacity = check_can_decide(proposal, by)
+    earlier = _standing_vote_of(proposal, by)
+    if earlier is not None and _is_same(earlier, submission):
+        return _outcome(proposal, earlier, replayed=True)
+    check_is_open(proposal, now)
+    _check_content(proposal, submission, by, now)
+    vote = _record_vote(proposal, submission, capacity, earlier, by=by, now=now)
+    command_id = _apply_vote(proposal, vote, by=by, clock=clock, now=now)
+    return _outcome(proposal, vote, command_id=command_id)
+
+
+def _check_content(proposal: Proposal, submission: Submission, by: Actor, now: datetime) -> None:
+    """The *what*: the digests are recomputed from the stored bytes, never taken from the row alone."""
+    stored = contract_digest(bytes(proposal.contract))
+    if not (same(stored, proposal.digest) and same(stored, submission.digest)):
+        raise DigestMismatch(digest=proposal.digest)
+    shown = view_digest(bytes(proposal.view))
+    if not (same(shown, proposal.view_digest) and same(shown, submission.view_digest)):
+        raise ViewMismatch(view_digest=proposal.view_digest)
+    if submission.kind == DecisionKind.APPROVE:
+        check_all_shown(proposal, submission.view_receipts, submission.acknowledged, by=by, now=now)
+    elif not (submission.reason.strip() or submission.reason_code):
+        raise ReasonRequired()
+
+
+def _standing_vote_of(proposal: Proposal, by: Actor) -> Decision | None:
+    return next((vote for vote in standing_votes(proposal) if vote.user_id == by.user_id), None)
+
+
+def _is_same(vote: Decision, submission: Submission) -> bool:
+    return (vote.kind, vote.digest, vote.view_digest) == (
+        submission.kind, submission.digest, submission.view_digest,
+    )  # fmt: skip
+
+
+def _record_vote(
+    proposal: Proposal, sent: Submission, capacity: Capacity, earlier: Decision | None, *, by: Actor, now: datetime
+) -> Decision:
+    if earlier is not None:
+        earlier.replaced_at = now
+        earlier.save(update_fields=["replaced_at"])
+    vote = Decision.objects.create(
+        tenant_id=proposal.tenant_id, proposal=proposal, kind=sent.kind, user_id=by.user_id, role=capacity.role,
+        group_id=capacity.group_id, digest=sent.digest, view_digest=sent.view_digest,
+        parts_seen=parts_shown(proposal, sent.view_receipts, by=by, now=now), acknowledged=sorted(set(sent.acknowledged)),
+        reason_code=sent.reason_code, reason=sent.reason.strip(), performed_by=by.performed_by, via=by.via, at=now,
+    )  # fmt: skip
+    _record(proposal, "proposal.vote", by=by, reason=sent.reason_code, body={
+        "decision_id": str(vote.pk), "kind": vote.kind, "view_digest": vote.view_digest,
+        "replaces": str(earlier.pk) if earlier else None, "parts_seen": vote.parts_seen,
+        "acknowledged": vote.acknowledged,
+    })  # fmt: skip
+    return vote
+
+
+def _apply_vote(proposal: Proposal, vote: Decision, *, by: Actor, clock: Clock, now: datetime) -> UUID | None:
+    match DecisionKind(vote.kind):
+        case DecisionKind.APPROVE:
+            if valid_approvals(proposal, standing_votes(proposal)) < proposal.needed:
+                return None
+            return approve(proposal, by=by, clock=clock, now=now)
+        case DecisionKind.REJECT:
+            return _conclude(proposal, "reject", by=by, clock=clock, at=now, reason=vote.reason or vote.reason_code)
+        case DecisionKind.REQUEST_CHANGES:
+            why = vote.reason or vote.reason_code
+            return _conclude(proposal, "request_changes", by=by, clock=clock, at=now, reason=why)
+
+
+def approve(proposal: Proposal, *, by: Actor, clock: Clock, now: datetime) -> UUID | None:
+    """The quorum is met: stamp *execute by* and tell the maker. For a locked, pending proposal inside an action."""
+    require_transaction()
+    before = proposal.status
+    proposal.approve(at=now, execute_by=now + timedelta(seconds=proposal.execute_within_s))
+    save_moved(proposal, before, by=by, body={"execute_by": str(proposal.execute_by)})
+    return hooks.proposal_ended(proposal, ProposalStatus.APPROVED, by=by, clock=clock)
+
+
+def _conclude(
+    proposal: Proposal, move: str, *, by: Actor, clock: Clock, at: datetime, reason: str
+) -> UUID | None:
+    move_proposal(proposal, move, by=by, at=at, reason=reason)
+    return hooks.proposal_ended(proposal, proposal.status, by=by, clock=clock)
+
+
+def _outcome(
+    proposal: Proposal, vote: Decision, *, command_id: UUID | None = None, replayed: bool = False
+) -> DecisionOutcome:
+    votes = sum(v.kind == DecisionKind.APPROVE for v in standing_votes(proposal))
+    return DecisionOutcome(
+        result=_result_of(proposal, vote), votes=votes, needed=proposal.needed, proposal_status=proposal.status,
+        command_id=command_id or _command_id(proposal), state_version=proposal.state_version, decision_id=vote.pk,
+        replayed=replayed,
+    )  # fmt: skip
+
+
+def _result_of(proposal: Proposal, vote: Decision) -> DecisionResult:
+    if vote.kind == DecisionKind.REJECT:
+        return DecisionResult.REJECTED
+    if vote.kind == DecisionKind.REQUEST_CHANGES:
+        return DecisionResult.CHANGES_REQUESTED
+    return DecisionResult.APPROVED if proposal.decided_at else DecisionResult.RECORDED
+
+
+def _command_id(proposal: Proposal) -> UUID | None:
+    """The command hangs on the proposal from the other side; this app only passes its id on."""
+    command: Any = getattr(proposal, "command", None)
+    return command.pk if command is not None else None
+
+
+def approve_by_rule(
+    proposal: Proposal, *, rule: str, version: int, by: Actor, clock: Clock, now: datetime
+) -> UUID | None:
+    """Auto-approval is a decision too, by a named rule and version. Inside an action; the caller checks the stage."""
+    require_transaction()
+    vote = Decision.objects.create(
+        tenant_id=proposal.tenant_id, proposal=proposal, kind=DecisionKind.APPROVE, rule=rule, rule_version=version,
+        digest=proposal.digest, view_digest=proposal.view_digest, performed_by=by.performed_by, via=by.via, at=now,
+    )  # fmt: skip
+    body = {"decision_id": str(vote.pk), "kind": vote.kind, "rule": rule, "rule_version": version}
+    _record(proposal, "proposal.vote", by=by, reason=rule, body=body)
+    return approve(proposal, by=by, clock=clock, now=now)
+
+
+@action
+def withdraw(*, tenant_id: UUID, proposal_id: UUID, reason: str, by: Actor, clock: Clock) -> Proposal:
+    """The proposer takes it back. After the send it is too late: the maker's hook refuses then."""
+    proposal = lock_proposal(tenant_id, proposal_id)
+    if by.performed_by != proposal.proposed_by:
+        raise NotYours()
+    if proposal.status == ProposalStatus.WITHDRAWN:
+        return proposal
+    if proposal.status not in ProposalStatus.live_states:
+        raise BY_STATUS.get(proposal.status, AlreadyDecided)(status=proposal.status)
+    _conclude(proposal, "withdraw", by=by, clock=clock, at=clock(), reason=reason)
+    return proposal
+
+
+def expire_due(*, clock: Clock, limit: int = 200) -> int:
+    """Expire what nobody decided in time, each in a transaction of its own; returns how many.
+
+    Deciding checks the time by itself: this only makes the state say what the clock already said.
+    """
+    due = Proposal.objects.filter(
+        status__in=(ProposalStatus.PENDING, ProposalStatus.CHANGES_REQUESTED), decide_by__lte=clock()
+    ).order_by("decide_by")
+    return sum(_expire(tenant_id, pk, clock) for tenant_id, pk in due.values_list("tenant_id", "pk")[:limit])
+
+
+@action
+def _expire(tenant_id: UUID, proposal_id: UUID, clock: Clock) -> bool:
+    proposal = lock_proposal(tenant_id, proposal_id)
+    now = clock()
+    waits = proposal.status in (ProposalStatus.PENDING, ProposalStatus.CHANGES_REQUESTED)
+    if not waits or now < proposal.decide_by:
+        return False  # somebody was faster
+    _conclude(proposal, "expire", by=clock_actor(), clock=clock, at=now, reason="expired")
+    return True
+
+
+# -- parts that other actions use inside their own transaction ------------------------------------------------
+
+
+def lock_proposal(tenant_id: UUID, proposal_id: UUID) -> Proposal:
+    """The row, locked until the end of the transaction. Raises UnknownProposal, also for another tenant's."""
+    require_transaction()
+    row = Proposal.objects.select_for_update(of=("self",), no_key=True).filter(tenant_id=tenant_id, pk=proposal_id)
+    proposal = row.first()
+    if proposal is None:
+        raise UnknownProposal()
+    return proposal
+
+
+def move_proposal(proposal: Proposal, move: str, *, by: Actor, at: datetime, reason: str) -> None:
+    """Apply one of the ending transitions to a locked proposal, save it and write the event."""
+    before = proposal.status
+    getattr(proposal, move)(at=at, reason=reason)
+    save_moved(proposal, before, by=by, reason=reason)
+
+
+def save_moved(
+    proposal: Proposal, before: str, *, by: Actor, reason: str = "", body: dict[str, Any] | None = None
+) -> None:
+    proposal.state_version += 1
+    proposal.save(
+        update_fields=[
+            "status", "execute_by", "decided_at", "ended_at", "end_reason", "state_version",
+        ]
+    )  # fmt: skip
+    _record(proposal, f"proposal.{proposal.status}", by=by, before=before, reason=reason, body=body)
+
+
+def _record(
+    proposal: Proposal, kind: str, *, by: Actor, before: str = "", reason: str = "", body: dict[str, Any] | None = None
+) -> None:
+    record(
+        by=by, kind=kind, tenant_id=proposal.tenant_id, subject_type="proposal", subject_id=proposal.pk,
+        run_id=proposal.run_id, from_state=before, to_state=proposal.status if before else "", reason=reason,
+        digest=proposal.digest, body=body,
+    )  # fmt: skip
+
+
+@action
+def _record_refused_attempt(*, tenant_id: UUID, proposal_id: UUID, by: Actor, code: str) -> None:
+    record(
+        by=by, kind="proposal.decision_refused", tenant_id=tenant_id, subject_type="proposal",
+        subject_id=proposal_id, reason=code,
+    )  # fmt: skip

@@ -1,0 +1,148 @@
+"""Cancel a run, and answer one that waits for data."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from approvals.actions import lock_proposal, move_proposal
+from approvals.enums import ProposalStatus
+from approvals.models import Proposal
+from audit.actions import record
+from audit.actors import Actor
+from common.clock import Clock
+from common.errors import InvalidInput, Refused
+from common.tx import action
+from workflows.actions.decided import save_command
+from workflows.actions.runs import make_due
+from workflows.actions.settle import lock_run, save_step, settle_run, steps_of
+from workflows.documents import store_json
+from workflows.enums import CommandStatus, RunStatus, SettledBy, StepStatus, WaitingFor
+from workflows.models import Command, Run, Step
+
+
+class RunEnded(Refused):
+    """The run has ended already."""
+
+    code = "run_ended"
+
+
+class WaitOver(Refused):
+    """The run no longer waits for that: it was answered, its time ran out, or the run ended."""
+
+    code = "wait_over"
+
+
+class DataRefused(InvalidInput):
+    """The data does not fit what was asked for."""
+
+    code = "invalid_data"
+
+
+@action
+def cancel_run(
+    *, tenant_id: UUID, run_id: UUID, reason: str, by: Actor, clock: Clock
+) -> Literal["cancelled", "cancel_requested"]:
+    """Stop a run. Before anything was sent it stops at once; after that, cancelling is a wish.
+
+    The ids are read without a lock, then locked in the one order (proposals, commands, run) and checked again.
+    """
+    pending = _live_proposals(tenant_id, run_id)
+    proposals = [lock_proposal(tenant_id, pk) for pk in pending]
+    commands = list(
+        Command.objects.select_for_update(of=("self",), no_key=True)
+        .filter(tenant_id=tenant_id, run_id=run_id, status__in=CommandStatus.live_states).order_by("pk")
+    )  # fmt: skip
+    run = lock_run(tenant_id, run_id)
+    now = clock()
+    if run.status in RunStatus.final_states:
+        if run.status == RunStatus.CANCELLED:
+            return "cancelled"
+        raise RunEnded(status=run.status)
+    if run.cancel_requested_at is None:
+        run.cancel_requested_at, run.cancel_reason = now, reason[:500]
+    return _stop(run, proposals, commands, reason, by=by, now=now)
+
+
+def _live_proposals(tenant_id: UUID, run_id: UUID) -> list[UUID]:
+    live = Proposal.objects.filter(tenant_id=tenant_id, run_id=run_id, status__in=ProposalStatus.live_states)
+    return list(live.order_by("pk").values_list("pk", flat=True))
+
+
+def _stop(
+    run: Run, proposals: list[Proposal], commands: list[Command], reason: str, *, by: Actor, now: datetime
+) -> Literal["cancelled", "cancel_requested"]:
+    in_flight = [command for command in commands if command.status in CommandStatus.in_flight_states]
+    busy = {command.proposal_id for command in in_flight}
+    for command in commands:
+        if command not in in_flight:
+            before = command.status
+            command.cancel(at=now, by=SettledBy.CHECK)
+            save_command(command, before, by=by, reason="cancelled")
+    for proposal in proposals:
+        if proposal.pk not in busy and proposal.status in ProposalStatus.live_states:
+            move_proposal(proposal, "withdraw", by=by, at=now, reason=reason)
+    steps = steps_of(run)
+    if in_flight:
+        # What was sent may have happened: then the later stages still run, so that the requester is told.
+        record(
+            by=by, kind="run.cancel_requested", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
+            run_id=run.pk, reason=reason,
+        )  # fmt: skip
+    else:
+        cancel_steps(steps, by=by, now=now)
+    settle_run(run, by=by, now=now, steps=steps)
+    return "cancel_requested" if in_flight else "cancelled"
+
+
+def cancel_steps(steps: list[Step], *, by: Actor, now: datetime) -> None:
+    """Cancel what has not ended. For the steps of a locked run."""
+    for step in steps:
+        if step.status not in StepStatus.final_states:
+            before = step.status
+            step.cancel(at=now)
+            save_step(step, before, by=by, reason="cancelled")
+
+
+@action
+def supply_data(
+    *, tenant_id: UUID, run_id: UUID, wait_id: UUID, data: Mapping[str, Any], by: Actor, clock: Clock
+) -> Run:
+    """Answer a step that waits for data; the answer must name the wait, so that a late one is told apart."""
+    run = lock_run(tenant_id, run_id)
+    now = clock()
+    steps = steps_of(run)
+    step = next((step for step in steps if step.wait_id == wait_id and _waits_for_data(step)), None)
+    if step is None or step.waiting_until is None or now >= step.waiting_until:
+        raise WaitOver(status=run.status)
+    _check_data(step, data)
+    document = store_json(tenant_id, run_id, f"data.{step.key}", dict(data), now)
+    record(
+        by=by, kind="run.data_supplied", tenant_id=tenant_id, subject_type="step", subject_id=step.pk,
+        run_id=run.pk, body={"wait_id": str(wait_id), "document": str(document.pk)},
+    )  # fmt: skip
+    before = step.status
+    step.resume(at=now)
+    save_step(step, before, by=by, reason="data supplied")
+    make_due(step, now)
+    settle_run(run, by=by, now=now, steps=steps)
+    return run
+
+
+def _waits_for_data(step: Step) -> bool:
+    return step.status == StepStatus.WAITING and step.waiting_for == WaitingFor.DATA
+
+
+def _check_data(step: Step, data: Mapping[str, Any]) -> None:
+    """Exactly the fields that were asked for, each of the type that was named."""
+    wanted: dict[str, str] = (step.asks or {}).get("schema", {})
+    unknown = sorted(set(data) - set(wanted))
+    missing = sorted(set(wanted) - set(data))
+    wrong = sorted(
+        name for name, kind in wanted.items() if name in data and not isinstance(data[name], _TYPES[kind])
+    )
+    if unknown or missing or wrong:
+        raise DataRefused(unknown=unknown, missing=missing, wrong_type=wrong)
+
+
+_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool}

@@ -1,0 +1,216 @@
+"""What a proposal's end means for its run. Called by `approvals` inside the deciding transaction, proposal locked.
+
+Locks follow the one order: proposals (held), commands, run.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from approvals.enums import Mode, ProposalStatus
+from approvals.models import Proposal
+from approvals.refusals import ActionInProgress
+from audit.actions import record
+from audit.actors import Actor
+from common.clock import Clock
+from common.db import violates
+from common.errors import Refused
+from common.ids import new_id
+from workflows import registry
+from workflows.actions.settle import (
+    case_or_none,
+    end_by_case,
+    fail_step,
+    lock_run,
+    make_wait,
+    save_step,
+    settle_run,
+    steps_of,
+    stop_step,
+)
+from workflows.doorbell import ring_on_commit
+from workflows.enums import CommandStatus, OnExpiry, StepStatus, VoidReason, WaitingFor
+from workflows.models import Command, Run, Step
+from workflows.waits import StepWait
+
+S = ProposalStatus
+
+
+class TooLate(Refused):
+    """Too late: the action was already sent, or nobody knows whether it was."""
+
+    code = "too_late"
+
+
+def proposal_ended(proposal: Proposal, how: str, *, by: Actor, clock: Clock) -> UUID | None:
+    """Carry the end of a proposal over to its run; returns the command's id when one was written."""
+    now = clock()
+    if how == S.APPROVED and proposal.mode == Mode.LIVE:
+        return _execute(proposal, by=by, now=now)
+    if how == S.WITHDRAWN:
+        _stop_command(proposal, VoidReason.WITHDRAWN, by=by, now=now)
+    run = lock_run(proposal.tenant_id, proposal.run_id)
+    steps = steps_of(run)
+    step = next(step for step in steps if step.key == proposal.step)
+    if step.status not in StepStatus.final_states and step.proposal_id == proposal.pk:
+        _ENDS[S(how)](run, step, proposal, steps, by, now)
+    settle_run(run, by=by, now=now, steps=steps)
+    return None
+
+
+def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
+    command = _write_command(proposal, by=by, now=now)
+    run = lock_run(proposal.tenant_id, proposal.run_id)
+    assert proposal.execute_by is not None
+    steps = steps_of(run)
+    step = next(step for step in steps if step.pk == command.step_id)
+    make_wait(step, StepWait(WaitingFor.PROVIDER, proposal.execute_by), by=by, reason="approved")
+    settle_run(run, by=by, now=now, steps=steps)
+    ring_on_commit()
+    return command.pk
+
+
+def _write_command(proposal: Proposal, *, by: Actor, now: datetime) -> Command:
+    """The durable order. Raises ActionInProgress when another command holds the same business or idempotency key."""
+    _check_keys_free(proposal)
+    operation = registry.operation(proposal.operation, proposal.operation_version)
+    try:
+        with transaction.atomic():
+            command = Command.objects.create(
+                id=new_id(), tenant_id=proposal.tenant_id, proposal=proposal, run_id=proposal.run_id,
+                step=Step.objects.get(run_id=proposal.run_id, key=proposal.step), operation=proposal.operation,
+                operation_version=proposal.operation_version, provider=operation.provider, target=proposal.target,
+                business_key=proposal.business_key, idempotency_key=proposal.idempotency_key, created_at=now,
+                due_at=now,
+            )  # fmt: skip
+    except IntegrityError as error:
+        # Two approvals of the same thing at once: the other one has committed its command.
+        if violates(error, "workflows_command_one_live_per_business_key") or violates(
+            error, "workflows_command_one_per_key"
+        ):
+            _check_keys_free(proposal)
+        raise
+    record(
+        by=by, kind="command.ready", tenant_id=command.tenant_id, subject_type="command", subject_id=command.pk,
+        run_id=command.run_id, to_state=command.status, digest=proposal.digest,
+        body={"proposal_id": str(proposal.pk), "operation": command.operation, "key": command.idempotency_key},
+    )  # fmt: skip
+    return command
+
+
+def _check_keys_free(proposal: Proposal) -> None:
+    holds = Q(business_key=proposal.business_key, status__in=CommandStatus.live_states) | Q(
+        idempotency_key=proposal.idempotency_key, status__in=CommandStatus.key_holding_states
+    )
+    taken = Command.objects.filter(holds, tenant_id=proposal.tenant_id).values_list("pk", flat=True).first()
+    if taken is not None:
+        raise ActionInProgress(command_id=taken)
+
+
+def _stop_command(proposal: Proposal, reason: VoidReason, *, by: Actor, now: datetime) -> None:
+    """End the command of a proposal that was approved before, if nothing was sent. Raises TooLate."""
+    command = lock_command_of(proposal)
+    if command is None:
+        return
+    if command.status not in CommandStatus.stoppable_states:
+        raise TooLate(command_id=str(command.pk))
+    before = command.status
+    command.make_void(at=now, reason=reason)
+    save_command(command, before, by=by, reason=reason)
+
+
+def lock_command_of(proposal: Proposal) -> Command | None:
+    return (
+        Command.objects.select_for_update(of=("self",), no_key=True)
+        .filter(tenant_id=proposal.tenant_id, proposal=proposal).first()
+    )  # fmt: skip
+
+
+def save_command(command: Command, before: str, *, by: Actor, reason: str = "", digest: str = "") -> None:
+    """Save a moved command and write its event."""
+    command.state_version += 1
+    command.save()
+    record(
+        by=by, kind=f"command.{command.status}", tenant_id=command.tenant_id, subject_type="command",
+        subject_id=command.pk, run_id=command.run_id, from_state=before, to_state=command.status, reason=reason,
+        digest=digest, body={
+            "effect": command.effect, "settled_by": command.settled_by, "tries": command.tries,
+            "provider_reference": command.provider_reference, "code": command.failure_code,
+        },
+    )  # fmt: skip
+
+
+# -- what each end means for the step ------------------------------------------------------------------------
+
+
+def _approved_without_sending(
+    run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
+) -> None:
+    """Shadow, draft, canary: the decision is all there is."""
+    before = step.status
+    step.complete(at=now, result_ref=None)
+    save_step(step, before, by=by)
+
+
+def _rejected(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
+    """The step is skipped, later stages run, and the run completes as *declined*."""
+    _skip(step, by=by, now=now)
+    run.outcome, run.user_message = "declined", registry.workflow(run.workflow).contract.declined_tell
+
+
+def _changes_requested(
+    run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
+) -> None:
+    """An outside proposer sends the new version; a workflow's own case goes to a person, who makes it."""
+    if not registry.workflow(run.workflow).accepts_proposals:
+        summary = "A reviewer asked for changes: a new version must be proposed."
+        stop_step(run, step, "changes_requested", summary, by=by, now=now, proposal_id=proposal.pk)
+
+
+def _expired(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
+    """Nobody decided in time. What then happens, the contract says; approval it never is."""
+    flow = registry.workflow(run.workflow)
+    case = case_or_none(flow, "approval_expired")
+    if case is not None:
+        end_by_case(run, step, case, steps, by=by, now=now)
+    elif step.on_expiry == OnExpiry.FAIL:
+        fail_step(step, "approval_expired", by=by, now=now)
+    elif step.on_expiry == OnExpiry.CANCEL:
+        _cancel(step, by=by, now=now)
+    else:
+        summary = "Nobody decided in time. It can be asked again."
+        stop_step(run, step, "approval_expired", summary, by=by, now=now, proposal_id=proposal.pk)
+
+
+def _withdrawn(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
+    _skip(step, by=by, now=now)
+    run.outcome = run.outcome or "withdrawn"
+
+
+def _invalidated(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
+    summary = "The proposal is no longer valid. It can be asked again."
+    stop_step(run, step, "proposal_invalidated", summary, by=by, now=now, proposal_id=proposal.pk)
+
+
+def _skip(step: Step, *, by: Actor, now: datetime) -> None:
+    before = step.status
+    step.skip(at=now)
+    save_step(step, before, by=by)
+
+
+def _cancel(step: Step, *, by: Actor, now: datetime) -> None:
+    before = step.status
+    step.cancel(at=now)
+    save_step(step, before, by=by)
+
+
+_ENDS = {
+    S.APPROVED: _approved_without_sending,
+    S.REJECTED: _rejected,
+    S.CHANGES_REQUESTED: _changes_requested,
+    S.EXPIRED: _expired,
+    S.WITHDRAWN: _withdrawn,
+    S.INVALIDATED: _invalidated,
+}

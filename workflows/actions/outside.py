@@ -1,0 +1,236 @@
+"""An outside agent proposes one action. Same key, same body: the same answer; a new version supersedes the old."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from approvals.actions import NotYours, lock_proposal
+from approvals.enums import ProposalStatus
+from approvals.models import Proposal
+from approvals.refusals import BY_STATUS, AlreadyDecided, DecisionRefused
+from audit.actors import Actor
+from common.clock import Clock
+from common.db import violates
+from common.digests import same, tenant_hmac
+from common.errors import InvalidInput, Refused
+from common.models import Tenant
+from common.strictjson import canonicalize
+from common.tx import action
+from workflows import registry
+from workflows.actions.decided import TooLate, lock_command_of, save_command
+from workflows.actions.proposing import create_proposal
+from workflows.actions.runs import Requester, Source, WorkflowHasStages, make_run, make_steps
+from workflows.actions.settle import lock_run, settle_run, steps_of
+from workflows.definitions import Workflow
+from workflows.enums import CommandStatus, StepKind, VoidReason
+from workflows.models import Run, SourceEvent
+from workflows.operations import OperationRefused, Site
+from workflows.preparing import Prepared, prepare
+from workflows.results import (
+    CredentialRefused,
+    EvidencePiece,
+    Malformed,
+    NotAllowed,
+    Propose,
+    RateLimited,
+    SourceDown,
+)
+
+STEP = "action"
+
+
+class InvalidArguments(InvalidInput):
+    """The arguments do not fit the operation. Nothing was queued."""
+
+    code = "invalid_arguments"
+
+
+class RefusedByPolicy(InvalidInput):
+    """The operation or its policy refuses this action, so nobody is asked."""
+
+    code = "refused_by_policy"
+
+
+class KeyReused(InvalidInput):
+    """This key was used before, with another body."""
+
+    code = "idempotency_key_reused"
+
+
+class OperationNotOffered(InvalidInput):
+    """This workflow does not offer that operation."""
+
+    code = "operation_not_offered"
+
+
+class AssertionFailed(InvalidInput):
+    """What was claimed about the record is not what was found there."""
+
+    code = "assertion_failed"
+
+
+class AlreadySuperseded(DecisionRefused):
+    """That proposal has a newer version already."""
+
+    code = "already_superseded"
+
+
+class SourceUnavailable(Refused):
+    """A system that must be read first does not answer. Nothing was queued; try again later."""
+
+    code = "source_unavailable"
+    http_status = 503
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideProposal:
+    """What the agent sends. ``pins`` and ``target`` are claims: they are fetched again, and at most compared."""
+
+    workflow: str
+    source: Source
+    operation: str
+    arguments: Mapping[str, Any]
+    reason: str
+    evidence: tuple[EvidencePiece, ...] = ()
+    target: str = ""
+    pins: Mapping[str, str] | None = None
+    supersedes: UUID | None = None
+    body: bytes = b""
+    """The request's canonical bytes, to tell the same request from another under the same key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    proposal: Proposal
+    created: bool
+
+
+def propose_from_outside(
+    *, tenant: Tenant, request: OutsideProposal, by: Actor, clock: Clock, requester: Requester | None = None
+) -> Proposed:
+    """Each (tenant, workflow, system, event id, key) makes one proposal, however often it is sent.
+
+    Raises a `Refused`: nothing is stored then. What is read from outside is read before the transaction.
+    """
+    flow = registry.workflow(request.workflow)
+    if not flow.accepts_proposals:
+        raise WorkflowHasStages()
+    if request.operation not in {operation.name for operation in flow.operations}:
+        raise OperationNotOffered()
+    hash_ = tenant_hmac(tenant.pk, "proposal-request", request.body or canonicalize(dict(request.arguments)))
+    known = _known(tenant, request, hash_)
+    if known is not None:
+        return Proposed(known, created=False)
+    requester = requester or Requester()
+    prepared = _prepare(tenant, request, requester)
+    try:
+        made = _create(tenant, flow, request, prepared, hash_, requester, by=by, clock=clock)
+        return Proposed(made, created=True)
+    except IntegrityError as error:
+        if not violates(error, "workflows_sourceevent_once"):
+            raise
+        known = _known(tenant, request, hash_)  # the same request came twice at once, and the other one has won
+        assert known is not None
+        return Proposed(known, created=False)
+
+
+def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | None:
+    event = SourceEvent.objects.filter(
+        tenant=tenant, workflow=request.workflow, system=request.source.system, event_id=request.source.event_id,
+        key=request.source.key,
+    ).first()  # fmt: skip
+    if event is None:
+        return None
+    if not same(event.input_hash, hash_):
+        raise KeyReused(run_id=str(event.run_id), proposal_id=str(event.proposal_id))
+    return Proposal.objects.get(tenant=tenant, pk=event.proposal_id)
+
+
+def _prepare(tenant: Tenant, request: OutsideProposal, requester: Requester) -> Prepared:
+    site = Site(tenant.pk, tenant.slug, requester.on_behalf_of)
+    asserted = tuple(replace(piece, asserted=True) for piece in request.evidence)
+    propose = Propose(request.operation, request.arguments, request.reason, asserted)
+    try:
+        prepared = prepare(site, propose)
+    except Malformed as malformed:
+        raise InvalidArguments(errors=malformed.kept.get("errors", [])) from None
+    except OperationRefused as refused:
+        raise RefusedByPolicy(refused.message, rule=refused.code) from None
+    except NotAllowed as refused:
+        raise RefusedByPolicy(rule=refused.code) from None
+    except (SourceDown, RateLimited, CredentialRefused) as error:
+        raise SourceUnavailable() from error
+    _compare_claims(request, prepared)
+    return prepared
+
+
+def _compare_claims(request: OutsideProposal, prepared: Prepared) -> None:
+    if request.target and request.target != prepared.draft.target:
+        raise AssertionFailed(target=prepared.draft.target)
+    wrong = sorted(
+        record for record, tag in (request.pins or {}).items() if prepared.draft.pins.get(record, tag) != tag
+    )
+    if wrong:
+        raise AssertionFailed(pins=wrong)
+
+
+@action
+def _create(
+    tenant: Tenant, flow: type[Workflow], request: OutsideProposal, prepared: Prepared, hash_: str,
+    requester: Requester, *, by: Actor, clock: Clock,
+) -> Proposal:  # fmt: skip
+    if request.supersedes is not None:
+        return _supersede(tenant, request, prepared, hash_, by=by, clock=clock)
+    now = clock()
+    content = canonicalize({"operation": request.operation, "arguments": dict(request.arguments)})
+    run = make_run(tenant.pk, flow, request.source, content, requester, by=by, now=now)
+    [step] = make_steps(run, [(STEP, StepKind.SIDE_EFFECT)])
+    proposal = create_proposal(run, step, prepared, tenant=tenant.slug, by=by, clock=clock, now=now)
+    _remember(run, request, proposal, hash_, now)
+    settle_run(run, by=by, now=now)
+    return proposal
+
+
+def _supersede(
+    tenant: Tenant, request: OutsideProposal, prepared: Prepared, hash_: str, *, by: Actor, clock: Clock
+) -> Proposal:
+    assert request.supersedes is not None
+    old = lock_proposal(tenant.pk, request.supersedes)
+    _check_can_supersede(old, by)
+    command = lock_command_of(old)
+    now = clock()
+    if command is not None:
+        if command.status not in CommandStatus.stoppable_states:
+            raise TooLate(command_id=str(command.pk))
+        before = command.status
+        command.make_void(at=now, reason=VoidReason.SUPERSEDED)
+        save_command(command, before, by=by, reason=VoidReason.SUPERSEDED)
+    run = lock_run(tenant.pk, old.run_id)
+    step = next(step for step in steps_of(run) if step.key == old.step)
+    proposal = create_proposal(
+        run, step, prepared, tenant=tenant.slug, by=by, clock=clock, now=now, supersedes=old
+    )
+    _remember(run, request, proposal, hash_, now)
+    settle_run(run, by=by, now=now)
+    return proposal
+
+
+def _check_can_supersede(old: Proposal, by: Actor) -> None:
+    if old.proposed_by != by.performed_by:
+        raise NotYours()
+    if old.successors.exists():
+        raise AlreadySuperseded()
+    if old.status not in ProposalStatus.live_states:
+        raise BY_STATUS.get(old.status, AlreadyDecided)(status=old.status)
+
+
+def _remember(run: Run, request: OutsideProposal, proposal: Proposal, hash_: str, now: datetime) -> None:
+    SourceEvent.objects.create(
+        tenant_id=run.tenant_id, workflow=request.workflow, system=request.source.system,
+        event_id=request.source.event_id, key=request.source.key, record=request.source.record,
+        sequence=request.source.sequence, input_hash=hash_, run=run, proposal_id=proposal.pk, created_at=now,
+    )  # fmt: skip

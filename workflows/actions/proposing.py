@@ -1,0 +1,227 @@
+"""Write a proposal: bind the contract, render the view once, store the evidence. Inside the caller's transaction."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from access.enums import Role
+from access.models import Group, Membership
+from approvals.actions import approve_by_rule, move_proposal
+from approvals.enums import Mode
+from approvals.models import Evidence, Proposal
+from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
+from audit.actions import record
+from audit.actors import Actor, rule_actor
+from common.clock import Clock
+from common.digests import evidence_digest
+from common.ids import new_id
+from common.strictjson import canonicalize
+from common.tx import require_transaction
+from workflows import registry
+from workflows.actions.settle import make_wait
+from workflows.contracts import Bound, bind, material_digest_of, utc_text
+from workflows.enums import CommandStatus, Effect
+from workflows.hooks import Stop, stopped
+from workflows.models import Command, Run, Step
+from workflows.preparing import Prepared, policy_snapshot
+from workflows.results import EvidencePiece
+from workflows.waits import wait_for_approval
+
+MODES = {
+    "observe": Mode.SHADOW, "suggest": Mode.SHADOW, "prepare": Mode.DRAFT, "approve": Mode.LIVE, "execute": Mode.LIVE,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    piece: EvidencePiece
+    salt: bytes
+    digest: str
+
+
+def create_proposal(
+    run: Run, step: Step, prepared: Prepared, *, tenant: str, by: Actor, clock: Clock, now: datetime,
+    supersedes: Proposal | None = None,
+) -> Proposal:  # fmt: skip
+    """Bind, render and store one proposal for a step of a locked run, and let the step wait for the answer.
+
+    An auto verdict is decided at once by its rule, on stage *execute* only; on any other a person is asked.
+    """
+    require_transaction()
+    pieces = [_salted(piece) for piece in prepared.evidence]
+    decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
+    generation = _next_generation(run, step, material_digest_of(run.tenant_id, prepared.draft))
+    bound = bind(
+        run, step.key, prepared.draft, tenant=tenant, actor=by.performed_by, generation=generation,
+        evidence=[piece.digest for piece in pieces], decide_by=decide_by,
+    )  # fmt: skip
+    view = _render(run, prepared, bound, pieces, decide_by)
+    if supersedes is not None:
+        move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
+    automatic = prepared.verdict.verdict == "auto" and run.stage == "execute"
+    proposal = _insert(run, step, prepared, bound, view, generation, decide_by, now, automatic, supersedes, by)
+    _insert_evidence(proposal, pieces)
+    step.proposal_id, step.generation = proposal.pk, generation
+    on_expiry = registry.workflow(run.workflow).contract.on_expiry
+    make_wait(step, wait_for_approval(decide_by, on_expiry), by=by, reason="proposal")
+    _record_made(proposal, by=by)
+    _ask(run, step, proposal, prepared, automatic, by=by, clock=clock, now=now)
+    return proposal
+
+
+def _ask(
+    run: Run, step: Step, proposal: Proposal, prepared: Prepared, automatic: bool, *, by: Actor, clock: Clock,
+    now: datetime,
+) -> None:  # fmt: skip
+    verdict, policy = prepared.verdict, prepared.draft.operation.policy
+    if automatic:
+        rule = rule_actor(verdict.rule, policy.version)
+        approve_by_rule(proposal, rule=verdict.rule, version=policy.version, by=rule, clock=clock, now=now)
+    elif eligible_people(proposal).count() < proposal.needed:
+        summary = "Not enough people may decide this: it is asked of nobody who could answer."
+        owner = registry.workflow(run.workflow).contract.owner
+        stopped(Stop(run, step.key, "nobody_eligible", summary, owner, None, proposal.pk), by=by, at=now)
+
+
+def eligible_people(proposal: Proposal) -> QuerySet[Membership]:
+    """Who may decide on it at this moment."""
+    people = Membership.objects.filter(
+        tenant_id=proposal.tenant_id, is_active=True, user__is_active=True, roles__contains=[Role.REVIEWER]
+    ).exclude(user_id__in=proposal.excluded_users)
+    return people.filter(groups=proposal.group_id) if proposal.group_id else people
+
+
+def _next_generation(run: Run, step: Step, material: str) -> int:
+    """Section 5: a new key only when the last command certainly had no effect and the action is another one."""
+    last = (
+        Command.objects.filter(tenant_id=run.tenant_id, step__key=step.key, run_id__in=_family(run))
+        .select_related("proposal").order_by("-created_at", "-id").first()
+    )  # fmt: skip
+    if last is None:
+        return step.generation or 1
+    settled_without = last.status in CommandStatus.final_states and last.effect == Effect.NONE
+    grows = settled_without and last.proposal.material_digest != material
+    return last.proposal.generation + (1 if grows else 0)
+
+
+def _family(run: Run) -> list[UUID]:
+    """The original run and its replays: they share keys and counts."""
+    replays = Run.objects.filter(tenant_id=run.tenant_id, original_id=run.identity).values_list("pk", flat=True)
+    return [run.identity, *replays]
+
+
+def _salted(piece: EvidencePiece) -> _Piece:
+    salt = secrets.token_bytes(32)
+    return _Piece(piece, salt, evidence_digest(salt, piece.content))
+
+
+def _render(
+    run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[_Piece], decide_by: datetime
+) -> ViewDocument:
+    draft = prepared.draft
+    return build_view(
+        operation=draft.operation.name, operation_version=draft.operation.version, contract_digest=bound.digest,
+        headline=prepared.summary, consequence=prepared.consequence, schema=draft.operation.arguments,
+        arguments=draft.material, volatile=draft.volatile, bound=_bound_rows(run, prepared, decide_by, len(pieces)),
+        changes=[ViewChange(record=c.record, field=c.field, before=c.before, after=c.after)
+                 for c in prepared.affected],
+        evidence=[_view_evidence(piece) for piece in pieces],
+        warnings=[_view_warning(*warning) for warning in prepared.warnings],
+    )  # fmt: skip
+
+
+def _bound_rows(run: Run, prepared: Prepared, decide_by: datetime, pieces: int) -> list[tuple[str, str]]:
+    operation = prepared.draft.operation
+    pins = [("Pinned record", f"{record_} as {tag}") for record_, tag in prepared.draft.pins.items()]
+    return [
+        ("Workflow", f"{run.workflow}, version {run.workflow_version}"),
+        ("Policy", f"{operation.policy.name}, version {operation.policy.version}"),
+        ("Target", prepared.draft.target),
+        *pins,
+        ("Evidence", f"{pieces} {'piece' if pieces == 1 else 'pieces'}, by hash"),
+        ("Decide by", utc_text(decide_by)),
+        ("Execute within", _spoken(operation.execute_within)),
+    ]
+
+
+def _spoken(span: timedelta) -> str:
+    minutes, seconds = divmod(int(span.total_seconds()), 60)
+    return f"{minutes} min after approval" if not seconds else f"{int(span.total_seconds())} s after approval"
+
+
+def _view_evidence(piece: _Piece) -> ViewEvidence:
+    it = piece.piece
+    return ViewEvidence(
+        kind=it.kind, title=it.title, source=it.source, captured_at=utc_text(it.captured_at), digest=piece.digest,
+        asserted=it.asserted,
+    )  # fmt: skip
+
+
+def _view_warning(code: str, field: str, sentence: str) -> ViewWarning:
+    label = field.replace("_", " ").capitalize() or "The whole proposal"
+    return ViewWarning(
+        code=code, label=label, sentence=sentence, acknowledge=True, pointer=f"/{field}" if field else ""
+    )
+
+
+def _insert(
+    run: Run, step: Step, prepared: Prepared, bound: Bound, view: ViewDocument, generation: int,
+    decide_by: datetime, now: datetime, automatic: bool, supersedes: Proposal | None, by: Actor,
+) -> Proposal:  # fmt: skip
+    draft, verdict = prepared.draft, prepared.verdict
+    needed = 0 if automatic else max(1, verdict.needed)
+    snapshot = dict(policy_snapshot(verdict, draft.operation.policy.version))
+    return Proposal.objects.create(
+        tenant_id=run.tenant_id, run_id=run.pk, step=step.key, generation=generation,
+        version=supersedes.version + 1 if supersedes else 1, workflow=run.workflow,
+        workflow_version=run.workflow_version, operation=draft.operation.name,
+        operation_version=draft.operation.version, mode=MODES[run.stage], target=draft.target,
+        contract=bound.contract, digest=bound.digest, material_digest=bound.material_digest,
+        business_key=bound.business_key, idempotency_key=bound.idempotency_key, view=view.to_bytes(),
+        view_digest=view.digest, volatile=canonicalize(dict(draft.volatile)), policy=snapshot, needed=needed,
+        group=_group(run, verdict.group), proposed_by=by.performed_by,
+        excluded_users=[UUID(user) for user in run.excluded_users], consequence=view.consequence,
+        summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
+        affected=[{"record": c.record, "field": c.field, "before": c.before, "after": c.after}
+                  for c in prepared.affected],
+        warning_count=len(view.to_acknowledge), decide_by=decide_by,
+        execute_within_s=int(draft.operation.execute_within.total_seconds()), created_at=now,
+        supersedes=supersedes, wait_id=new_id(),
+    )  # fmt: skip
+
+
+def _group(run: Run, name: str) -> Group | None:
+    """The group that the rule names. One that nobody made yet is made, empty: then the proposal says so."""
+    if not name:
+        return None
+    return Group.objects.get_or_create(tenant_id=run.tenant_id, name=name)[0]
+
+
+def _insert_evidence(proposal: Proposal, pieces: Sequence[_Piece]) -> None:
+    Evidence.objects.bulk_create(
+        Evidence(
+            tenant_id=proposal.tenant_id, proposal=proposal, position=position, kind=it.piece.kind,
+            title=it.piece.title[:200], source=it.piece.source[:200], ref=it.piece.ref[:300],
+            content=it.piece.content, salt=it.salt, digest=it.digest, captured_at=it.piece.captured_at,
+            fresh_until=it.piece.captured_at + it.piece.fresh_for if it.piece.fresh_for else None,
+            asserted=it.piece.asserted, data_class=it.piece.data_class,
+        )
+        for position, it in enumerate(pieces)
+    )  # fmt: skip
+
+
+def _record_made(proposal: Proposal, *, by: Actor) -> None:
+    record(
+        by=by, kind="proposal.made", tenant_id=proposal.tenant_id, subject_type="proposal", subject_id=proposal.pk,
+        run_id=proposal.run_id, to_state=proposal.status, digest=proposal.digest,
+        body={
+            "view_digest": proposal.view_digest, "operation": proposal.operation, "version": proposal.version,
+            "operation_version": proposal.operation_version, "policy_version": proposal.policy["version"],
+            "rule": proposal.policy["rule"], "needed": proposal.needed, "mode": proposal.mode,
+            "supersedes": str(proposal.supersedes_id) if proposal.supersedes_id else None,
+        },
+    )  # fmt: skip

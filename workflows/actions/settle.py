@@ -1,0 +1,187 @@
+"""After a step or a command has moved: the run's status follows, in the same transaction."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from audit.actions import record
+from audit.actors import Actor
+from common.db import lock_name
+from common.errors import NotFound
+from common.ids import new_id
+from common.tx import require_transaction
+from workflows import registry
+from workflows.definitions import ExceptionCase, Workflow
+from workflows.doorbell import ring_on_commit
+from workflows.enums import RunStatus, StepStatus
+from workflows.hooks import Stop, settled, stopped
+from workflows.models import Command, Run, Step
+from workflows.status import run_status, run_wait
+from workflows.waits import StepWait, wait_for_person
+
+
+class UnknownRun(NotFound):
+    """There is no such run."""
+
+
+def lock_run(tenant_id: UUID, run_id: UUID) -> Run:
+    """The run, locked until the end of the transaction; its lock covers its steps. Last in the lock order."""
+    require_transaction()
+    row = Run.objects.select_for_update(of=("self",), no_key=True).filter(tenant_id=tenant_id, pk=run_id).first()
+    if row is None:
+        raise UnknownRun()
+    return row
+
+
+def steps_of(run: Run) -> list[Step]:
+    return list(run.steps.order_by("position"))
+
+
+def settle_run(run: Run, *, by: Actor, now: datetime, steps: Sequence[Step] | None = None) -> None:
+    """Make the next step due, then store the status that follows from steps and commands. For a locked run."""
+    require_transaction()
+    rows = list(steps) if steps is not None else steps_of(run)
+    _schedule_next(run, rows, now)
+    status = run_status(rows, Command.objects.filter(tenant_id=run.tenant_id, run=run).only("status"))
+    before = run.status
+    if status != before:
+        run.settle(status)
+    _take_clock(run, rows, now)
+    if status in RunStatus.final_states and run.finished_at is None:
+        _finish(run, status, now)
+        _wake_next_of_record(run, now)
+    run.state_version += 1
+    run.save(update_fields=_SETTLED_FIELDS)
+    if status != before:
+        record(
+            by=by, kind=f"run.{status}", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
+            run_id=run.pk, from_state=before, to_state=status, reason=run.failure_code,
+            body={"outcome": run.outcome} if run.outcome else {},
+        )  # fmt: skip
+
+
+_SETTLED_FIELDS = [
+    "status", "outcome", "user_message", "failure_code", "may_submit_new", "wait_id", "waiting_until", "on_expiry",
+    "cancel_requested_at", "cancel_reason", "started_at", "finished_at", "state_version", "confidence", "versions",
+]  # fmt: skip
+
+
+def _schedule_next(run: Run, steps: Sequence[Step], now: datetime) -> None:
+    """The first step that has not ended is due, if it was not started and nothing else made it wait."""
+    step = next((step for step in steps if step.status not in StepStatus.final_states), None)
+    if step is None or step.status != StepStatus.PENDING or step.due_at is not None:
+        return
+    if step.position == 0:
+        return  # the first step is made due by whoever starts the run: an earlier event of its record may go first
+    step.due_at = now
+    step.save(update_fields=["due_at"])
+    ring_on_commit()
+
+
+def _take_clock(run: Run, steps: Sequence[Step], now: datetime) -> None:
+    status = RunStatus(run.status)
+    wait = run_wait(status, steps, now)
+    if wait is None:
+        if status != RunStatus.QUEUED:
+            run.wait_id, run.waiting_until, run.on_expiry = None, None, ""
+        return
+    run.wait_id = wait.wait_id or run.wait_id or new_id()
+    run.waiting_until, run.on_expiry = wait.until, wait.on_expiry
+
+
+def _finish(run: Run, status: str, now: datetime) -> None:
+    contract = registry.workflow(run.workflow).contract
+    run.finished_at = now
+    if not run.outcome:
+        run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else status
+    if not run.user_message:
+        run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
+
+
+def _wake_next_of_record(run: Run, now: datetime) -> None:
+    """The next event of the same record was waiting for this run to end."""
+    if not run.source_record:
+        return
+    lock_record(run.tenant_id, run.workflow, run.source_system, run.source_record)
+    waiting = Step.objects.filter(
+        tenant_id=run.tenant_id, position=0, status=StepStatus.PENDING, due_at__isnull=True,
+        run__workflow=run.workflow, run__source_system=run.source_system, run__source_record=run.source_record,
+        run__status=RunStatus.QUEUED,
+    ).order_by("run__source_sequence", "run_id").first()  # fmt: skip
+    if waiting is not None:
+        # No lock on the other run: only its due time is set, and only while nobody has taken it.
+        Step.objects.filter(pk=waiting.pk, status=StepStatus.PENDING, due_at__isnull=True).update(due_at=now)
+        ring_on_commit()
+
+
+def lock_record(tenant_id: UUID, workflow: str, system: str, record_: str) -> None:
+    """Events of one record take turns: without this, a new event and the end of the run before it miss each other."""
+    lock_name(f"record/{tenant_id}/{workflow}/{system}/{record_}")
+
+
+# -- moves of a step, each with its event ---------------------------------------------------------------------
+
+
+def save_step(step: Step, before: str, *, by: Actor, reason: str = "") -> None:
+    """Save a moved step and write its event. For a step of a locked run."""
+    step.save()
+    record(
+        by=by, kind=f"step.{step.status}", tenant_id=step.tenant_id, subject_type="step", subject_id=step.pk,
+        run_id=step.run_id, from_state=before, to_state=step.status, reason=reason or step.failure_code,
+        body={"key": step.key, "attempt": step.attempt} | ({"for": step.waiting_for} if step.waiting_for else {}),
+    )  # fmt: skip
+
+
+def make_wait(step: Step, wait: StepWait, *, by: Actor, reason: str = "", due_at: datetime | None = None) -> None:
+    before = step.status
+    step.wait(for_=wait.for_, wait_id=wait.wait_id, until=wait.until, on_expiry=wait.on_expiry, due_at=due_at)
+    save_step(step, before, by=by, reason=reason)
+
+
+def stop_step(
+    run: Run, step: Step, cause: str, summary: str, *, by: Actor, now: datetime,
+    command_id: UUID | None = None, proposal_id: UUID | None = None, owner: str = "",
+) -> None:  # fmt: skip
+    """The step waits for a person, and a repair packet says why. Does not settle the run: the caller does."""
+    make_wait(step, wait_for_person(now), by=by, reason=cause)
+    owner = owner or registry.workflow(run.workflow).contract.owner
+    stopped(Stop(run, step.key, cause, summary, owner, command_id, proposal_id), by=by, at=now)
+
+
+def fail_step(step: Step, code: str, *, by: Actor, now: datetime) -> None:
+    before = step.status
+    step.fail(at=now, code=code)
+    save_step(step, before, by=by, reason=code)
+
+
+def skip_rest(steps: Sequence[Step], *, by: Actor, now: datetime) -> None:
+    for step in steps:
+        if step.status in (StepStatus.PENDING, StepStatus.WAITING):
+            before = step.status
+            step.skip(at=now)
+            save_step(step, before, by=by)
+
+
+def end_by_case(
+    run: Run, step: Step, case: ExceptionCase, steps: Sequence[Step], *, by: Actor, now: datetime
+) -> None:
+    """Do what a row of the exception table says: the run ends as it states, or a person takes over."""
+    run.user_message, run.may_submit_new = case.tell, case.may_submit_new
+    if case.state == "manual_repair":
+        stop_step(run, step, case.case, case.tell, by=by, now=now, owner=case.owner)
+        return
+    run.outcome, run.failure_code = case.outcome, "" if case.state == "completed" else case.case
+    before = step.status
+    if case.state == "completed":
+        step.complete(at=now, result_ref=None)
+    elif case.state == "cancelled":
+        step.cancel(at=now)
+    else:
+        step.fail(at=now, code=case.case)
+    save_step(step, before, by=by, reason=case.case)
+    skip_rest([other for other in steps if other.pk != step.pk], by=by, now=now)
+    settled(run, step.key, case.case, by=by, at=now)
+
+
+def case_or_none(flow: type[Workflow], code: str) -> ExceptionCase | None:
+    return next((row for row in flow.contract.exceptions if row.case == code), None)

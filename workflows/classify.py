@@ -1,0 +1,80 @@
+"""What an observation of a provider means: the one outcome table, which an operation may only narrow.
+
+*Everything after the first byte that is not a complete, understood answer is unknown*.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+
+class Meaning(Enum):
+    """What happened, as far as anybody can say."""
+
+    NOT_SENT = "not_sent"
+    NOT_EXECUTED = "not_executed"
+    NOT_AUTHORIZED = "not_authorized"
+    REFUSED = "refused"
+    CONFIRMED = "confirmed"
+    KEY_REUSED = "key_reused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came back from one call, without judgement.
+
+    ``sent`` is False only when no byte of the request was written. ``status`` is None when no complete answer came.
+    ``reference`` is the provider's id of the effect; ``code`` its error code; ``body`` what is kept as the result.
+    """
+
+    sent: bool
+    status: int | None = None
+    reference: str = ""
+    code: str = ""
+    detail: str = ""
+    retry_after: timedelta | None = None
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+
+MAY_BE_REFUSED = frozenset({400, 404, 409, 412, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeTable:
+    """What a provider declares about its definite answers.
+
+    ``refused``: statuses that it validates before executing (of 400, 404, 409, 412, 422). ``rejects_unauthorized``:
+    401 and 403 come before execution. ``key_reused``: its error code for *same key, other parameters*.
+    ``doubtful``: definite statuses that this operation takes for unknown all the same.
+    """
+
+    refused: frozenset[int] = frozenset()
+    rejects_unauthorized: bool = False
+    throttles_before_executing: bool = True
+    key_reused: str = ""
+    doubtful: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        wider = self.refused - MAY_BE_REFUSED
+        if wider:
+            raise ValueError(f"an operation may not declare {sorted(wider)} as definitely refused")
+
+
+def classify(seen: Observation, table: OutcomeTable) -> Meaning:
+    """The row of the table that ``seen`` falls under."""
+    if not seen.sent:
+        return Meaning.NOT_SENT
+    if seen.status is None or seen.status in table.doubtful:
+        return Meaning.UNKNOWN
+    if table.key_reused and seen.code == table.key_reused:
+        return Meaning.KEY_REUSED
+    if 200 <= seen.status < 300:
+        return Meaning.CONFIRMED if seen.reference else Meaning.UNKNOWN
+    if seen.status == 429 and table.throttles_before_executing:
+        return Meaning.NOT_EXECUTED
+    if seen.status in (401, 403) and table.rejects_unauthorized:
+        return Meaning.NOT_AUTHORIZED
+    return Meaning.REFUSED if seen.status in table.refused else Meaning.UNKNOWN

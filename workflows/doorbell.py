@@ -1,0 +1,16 @@
+"""Rings for workers when the transaction that made work has committed."""
+
+from django.db import transaction
+
+from common.doorbell import doorbell
+
+WORK = "workflows.tasks.work"
+
+
+def ring_on_commit() -> None:
+    """After commit, not before: a worker that comes early finds nothing. Lost rings are the sweep's to make good."""
+    transaction.on_commit(_ring, robust=True)
+
+
+def _ring() -> None:
+    doorbell.ring(WORK)
