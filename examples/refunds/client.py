@@ -1,7 +1,7 @@
 """The provider's API as typed calls: each is one try and says how far it got, and judges nothing."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 from common.deadline import Deadline
@@ -78,7 +78,7 @@ def send_message(provider: Provider, message: Message, *, key: str, deadline: De
 
 def _json(body: Refund | Message) -> bytes:
     """The same bytes for the same values, because the provider compares bodies under one key byte by byte."""
-    values = {name: value for name, value in asdict(body).items() if value is not None}
+    values = {name: value for name, value in vars(body).items() if value is not None}
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
