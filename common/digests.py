@@ -82,8 +82,8 @@ def idempotency_key(tenant: object, run_id: object, step: str, generation: int) 
 
 
 def same(left: str, right: str) -> bool:
-    """Compare two digests or keys in constant time."""
-    return hmac.compare_digest(left.encode(), right.encode())
+    """Compare two digests or keys in constant time; either may be whatever a client sent."""
+    return hmac.compare_digest(left.encode(errors="surrogatepass"), right.encode(errors="surrogatepass"))
 
 
 def _joined(parts: tuple[str, ...]) -> bytes:

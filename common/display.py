@@ -216,12 +216,13 @@ _SCRIPT_NAMES: Final = (
 _SCRIPTS: Final = tuple(
     (name, regex.compile(rf"\p{{Script={name}}}")) for name in re.findall(r"\w+", _SCRIPT_NAMES)
 )
+_SHARED: Final = regex.compile(r"[\p{Script=Common}\p{Script=Inherited}]")
 _EAST_ASIAN: Final = frozenset({"Latin", "Han", "Hiragana", "Katakana", "Bopomofo", "Hangul"})
 
 
 def script_of(character: str) -> str | None:
-    """The script of a letter as far as look-alikes are known in it; None for digits, signs and marks."""
-    if not character.isalpha():
+    """The script of a letter as far as look-alikes are known in it; None where several scripts share it."""
+    if not character.isalpha() or _SHARED.match(character):
         return None
     return next((name for name, pattern in _SCRIPTS if pattern.match(character)), "Other")
 
