@@ -86,7 +86,7 @@ def _in_time(at: datetime, now: datetime, decide_by: datetime) -> Check:
 
 
 def _claim(receipt: object) -> list[str] | Check:
-    if not isinstance(receipt, str) or not receipt or len(receipt) > _MAX_LENGTH:
+    if not isinstance(receipt, str) or not receipt.isascii() or not 0 < len(receipt) <= _MAX_LENGTH:
         return _refused("malformed")
     try:
         claim = signing.Signer(salt=_SALT).unsign_object(receipt)
