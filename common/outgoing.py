@@ -234,7 +234,7 @@ def _exchange(wire: Wire, data: bytes, request: OutgoingRequest, deadline: Deadl
     except OSError as error:
         # Includes http.client.RemoteDisconnected: closed before the first byte of an answer.
         kind, detail = NoAnswerKind.RESET, _reason(error)
-    except (http.client.HTTPException, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - bytes have left: whatever the parser trips over is no answer
         kind, detail = NoAnswerKind.MALFORMED, _reason(error)
     return _unfinished(wire, kind, detail), False
 

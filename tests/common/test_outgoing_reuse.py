@@ -1,7 +1,9 @@
 """Kept connections: reused when open and quiet, and never the cause of a second send."""
 
+import os
 import socket
 import time
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -110,4 +112,21 @@ def test_an_idle_connection_expires(sender: Sender, monkeypatch: pytest.MonkeyPa
         time.sleep(0.1)
         post(sender, server)
         assert len(server.received) == 2
+        sender.close()
+
+
+def test_a_forked_process_starts_without_the_connections_of_its_parent(sender: Sender) -> None:
+    with serve(answer(OK, close=False)) as server:
+        assert isinstance(post(sender, server), Answer)
+        assert sum(map(len, sender.pool.idle.values())) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # newer versions warn: this process has threads
+            child = os.fork()
+        if child == 0:
+            os._exit(0 if sender.pool.idle == {} else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert isinstance(post(sender, server), Answer)
+        assert len(server.received) == 1
         sender.close()

@@ -29,7 +29,7 @@ class App:
         if request.path == "/healthz":
             return misbehave.send(sock, Reply(200, {"status": "ok"}), request)
         if request.path.startswith("/_admin/"):
-            return misbehave.send(sock, self._reply(request), request)
+            return misbehave.send(sock, self.answer(request), request)
         try:
             request.tenant = self.keys.tenant_of(request)
         except Refusal as refusal:
@@ -46,16 +46,13 @@ class App:
 
     def answer(self, request: Request) -> Reply:
         """Execute the request and say what came of it."""
-        return self._reply(request)
-
-    def note(self, request: Request) -> None:
-        """Journal the arrival of a request that would have an effect and is not executed, or not yet."""
-        if request.method == "POST" and request.path in EFFECT_PATHS:
-            request.arrival = only_note(self.store, request)
-
-    def _reply(self, request: Request) -> Reply:
         api = self.admin if request.path.startswith("/_admin/") else self.public
         try:
             return api.answer(request)
         except Refusal as refusal:
             return refusal.reply
+
+    def note(self, request: Request) -> None:
+        """Journal the arrival of a request that would have an effect and is not executed, or not yet."""
+        if request.method == "POST" and request.path in EFFECT_PATHS:
+            request.arrival = only_note(self.store, request)

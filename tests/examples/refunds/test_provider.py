@@ -3,6 +3,8 @@
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from examples.refunds.provider.money import InvalidAmount, to_minor, to_text
-from tests.examples.refunds.conftest import RunningProvider, start_provider, stop_provider
+from tests.examples.refunds.conftest import ROOT, RunningProvider, start_provider, stop_provider
 
 
 def test_it_says_when_it_is_ready(provider: RunningProvider) -> None:
@@ -237,6 +239,14 @@ def test_keys_from_a_file(tmp_path: Path) -> None:
     assert provider.call("GET", "/orders/9001", key="gone").status == 403
     assert provider.call("GET", "/orders/9001").status == 401
     assert stop_provider(provider) == 0
+
+
+def test_it_needs_nothing_but_python() -> None:
+    # -S leaves out every installed package, Django included.
+    command = [sys.executable, "-S", "-m", "examples.refunds.provider", "--help"]
+    seen = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (seen.returncode, seen.stderr) == (0, "")
+    assert "--data" in seen.stdout
 
 
 def test_it_stops_at_once_with_idle_connections_open(tmp_path: Path) -> None:
