@@ -37,7 +37,7 @@ PLACET_BASE_URL = required(
 ).rstrip("/")
 PLACET_DATA_DIR = Path(required("PLACET_DATA_DIR", "the folder for files that must survive a restart"))
 _HTTPS = PLACET_BASE_URL.startswith("https://")
-ALLOWED_HOSTS = env.list("PLACET_ALLOWED_HOSTS", default=[urlsplit(PLACET_BASE_URL).hostname or ""])
+ALLOWED_HOSTS = env.list("PLACET_ALLOWED_HOSTS", default=[]) or [urlsplit(PLACET_BASE_URL).hostname or ""]
 CSRF_TRUSTED_ORIGINS = [PLACET_BASE_URL]
 
 # --- apps --------------------------------------------------------------------------------------
@@ -59,11 +59,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "access.middleware.RequestIdMiddleware",
     "config.logs.RequestLogMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "access.middleware.MembershipMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -82,6 +84,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "config.context.shell",
             ],
         },
     }

@@ -1,12 +1,16 @@
 """Where every page and every API call of the product hangs."""
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from config import health
+from workflows.progress import progress
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
+    path("", include("access.urls")),
+    path("review/", include("approvals.urls")),
+    path("runs/progress/<uuid:proposal_id>/", progress, name="progress"),
 ]

@@ -59,7 +59,9 @@
     if (Number.isNaN(date.getTime())) return;
     const today = date.toDateString() === new Date(now()).toDateString();
     const where = today ? clock(date) : `${day(date)}, ${clock(date)}`;
-    if (mode === "first") {
+    if (mode === "beside") {
+      element.textContent = `${where} for you (${zone(date)})`;
+    } else if (mode === "first") {
       element.title = element.textContent;
       element.textContent = date.getTimezoneOffset() === 0 ? `${where} UTC` : `${where} (${date.toISOString().slice(11, 19)} UTC)`;
     } else if (date.getTimezoneOffset() !== 0) {
@@ -103,7 +105,7 @@
     return shown(button);
   };
   const nextNeed = () => {
-    const need = document.querySelector("input[data-need]:not(:checked), .fold[data-need] button");
+    const need = document.querySelector("input[data-need]:not(:checked), .shown[data-need] button");
     need?.focus();
     need?.scrollIntoView({ block: "center" });
   };

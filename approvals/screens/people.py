@@ -1,0 +1,90 @@
+"""Who is asked, who has answered, and what they said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from access.models import User
+from approvals.enums import DecisionKind, ProposalStatus
+from approvals.models import Decision, Proposal
+from common import spans
+from common.display import visible
+from common.states_ui import Tone
+
+WORDS: dict[str, tuple[Tone, str, str]] = {
+    DecisionKind.APPROVE: ("ok", "check", "approved"),
+    DecisionKind.REJECT: ("bad", "x", "rejected"),
+    DecisionKind.REQUEST_CHANGES: ("wait", "pencil", "asked for changes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One line of the list of people: a vote that was given, or a place that is still open."""
+
+    tone: Tone
+    icon: str
+    name: str
+    note: str
+    at: datetime | None = None
+    said: str = ""
+    open: bool = False
+
+
+def people_rows(proposal: Proposal, votes: Sequence[Decision], user_id: UUID) -> tuple[Person, ...]:
+    """The votes that stand, oldest first, and how many places are open."""
+    rows = [vote_row(vote, user_id) for vote in votes]
+    approvals = sum(vote.kind == DecisionKind.APPROVE for vote in votes)
+    missing = proposal.needed - approvals
+    if proposal.status == ProposalStatus.PENDING and missing > 0:
+        who = str(proposal.group) if proposal.group else "any reviewer"
+        note = f"{missing} more {'approval is' if missing == 1 else 'approvals are'} needed"
+        rows.append(
+            Person("wait", "pending", f"Of {who}" if proposal.group else "Any reviewer", note, open=True)
+        )
+    return tuple(rows)
+
+
+def vote_row(vote: Decision, user_id: UUID) -> Person:
+    tone, icon, word = WORDS[vote.kind]
+    name = str(vote.user) if vote.user else f"Rule {vote.rule}"
+    mine = f"You, {name}" if vote.user_id == user_id else name
+    return Person(tone, icon, mine, word, at=vote.at, said=visible(vote.reason))
+
+
+def people_title(proposal: Proposal) -> str:
+    """How many are asked, and of whom."""
+    of = f" of {proposal.group}" if proposal.group else ""
+    if proposal.needed == 0:
+        return "Approved by rule"
+    return f"{'One person' if proposal.needed == 1 else 'Two people'}{of}"
+
+
+def votes_given(proposal: Proposal, votes: Sequence[Decision]) -> str:
+    """How many approvals are given where more than one is needed."""
+    if proposal.needed < 2:
+        return ""
+    given = sum(vote.kind == DecisionKind.APPROVE for vote in votes)
+    return f"{given} of {proposal.needed} given"
+
+
+def stamp_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
+    """Who approved, and when, for the stamp on the slip; empty where it was not approved."""
+    approved = proposal.execute_by is not None and proposal.decided_at is not None
+    if not approved or not votes or proposal.decided_at is None:
+        return ""
+    names = ", ".join(str(vote.user) if vote.user else f"rule {vote.rule}" for vote in votes)
+    return f"{names} · {spans.utc_text(proposal.decided_at)}"
+
+
+def names_of(proposal: Proposal) -> dict[str, str]:
+    """The display name of the proposer, where it is a person."""
+    kind, _, ident = proposal.proposed_by.partition(":")
+    if kind != "user":
+        return {}
+    try:
+        person = User.objects.filter(pk=UUID(ident)).first()
+    except ValueError:
+        return {}
+    return {proposal.proposed_by: str(person)} if person else {}

@@ -1,0 +1,73 @@
+"""How a proposal ended, in whole sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.urls import reverse
+
+from approvals.enums import Mode, ProposalStatus
+from approvals.models import Decision, Proposal
+from common import spans
+from common.display import visible
+from common.states_ui import Tone, state_ui
+
+# Words for the reasons that come as codes from whatever stopped an approved action before it was sent.
+STOPPED: Final = {
+    "lapsed": "The time to send it had passed before a worker could.",
+    "policy": "The policy has changed since it was approved.",
+    "pin": "The record has changed since it was approved.",
+    "reviewer": "Somebody who approved it has lost the right to.",
+    "digest": "What was stored is not what was approved.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One sentence about where things stand, with a way to go on."""
+
+    tone: Tone
+    icon: str
+    title: str
+    text: str
+    href: str = ""
+    action: str = ""
+
+
+def notices_of(proposal: Proposal, votes: Sequence[Decision]) -> tuple[Notice, ...]:
+    """What a reader should know first about a proposal that no longer waits; nothing for one that does."""
+    if proposal.status == ProposalStatus.PENDING or proposal.status == ProposalStatus.CONSUMED:
+        return ()
+    ui = state_ui("proposal", proposal.status)
+    text = sentence_of(proposal, votes)
+    if not text:
+        return ()
+    successor = proposal.successors.values_list("pk", flat=True).first()
+    href = reverse("approvals:proposal", args=[successor]) if successor else ""
+    return (Notice(ui.tone, ui.icon, f"{ui.word}.", text, href, "Open the new version" if successor else ""),)
+
+
+def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
+    said = visible(proposal.end_reason)
+    match proposal.status:
+        case ProposalStatus.APPROVED:
+            mode = Mode(proposal.mode)
+            return "" if mode == Mode.LIVE else f"It is a {mode.label.lower()} proposal: nothing is sent."
+        case ProposalStatus.REJECTED:
+            return f"{who(votes)} rejected this version. Nothing was sent."
+        case ProposalStatus.CHANGES_REQUESTED:
+            until = spans.utc_text(proposal.decide_by)
+            return f"{who(votes)} asked for changes. A new version is awaited until {until}."
+        case ProposalStatus.EXPIRED:
+            return f"The time to decide was over at {spans.utc_text(proposal.decide_by)}. Nobody approved it."
+        case ProposalStatus.WITHDRAWN:
+            return f"It was taken back. {said}".strip()
+        case ProposalStatus.SUPERSEDED:
+            return "A newer version has taken its place."
+    return f"{STOPPED.get(said, said)} Nothing happened.".strip()
+
+
+def who(votes: Sequence[Decision]) -> str:
+    """The person whose no ended it."""
+    last = next((vote for vote in reversed(votes) if vote.kind != "approve"), None)
+    return str(last.user) if last and last.user else "Somebody"
