@@ -90,7 +90,8 @@ def _shown_change(change: ViewChange) -> ViewChange:
 
 
 def _shown_evidence(piece: ViewEvidence) -> ViewEvidence:
-    outside = {name: visible(getattr(piece, name)) for name in ("kind", "title", "source")}
+    texts = ("kind", "title", "source", "captured_at", "digest")
+    outside = {name: visible(getattr(piece, name)) for name in texts}
     return piece.model_copy(update=outside)
 
 
