@@ -76,6 +76,10 @@ def utc_text(at: datetime) -> str:
 
 def read_contract(stored: bytes) -> Mapping[str, Any]:
     """The stored contract, strictly parsed. Raises JsonRefused for bytes that are none."""
+    return parse_object(stored)
+
+
+def parse_object(stored: bytes) -> Mapping[str, Any]:
     value = parse(stored)
     assert isinstance(value, dict)
     return value

@@ -119,6 +119,9 @@ class Operation(Generic[A]):
     key_retention: ClassVar[timedelta | None] = None
     """How long the provider remembers an idempotency key; None: it knows none, and nothing is ever sent again."""
     max_tries: ClassVar[int] = 5
+    max_total: ClassVar[timedelta] = timedelta(minutes=30)
+    most_in_flight: ClassVar[int | None] = None
+    """How many calls to the provider may be under way at once; None: as many as there are workers."""
     undo: ClassVar[str] = "It cannot be taken back."
     second_person_from: ClassVar[Decimal | None] = None
 

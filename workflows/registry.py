@@ -14,7 +14,7 @@ from common.clock import Clock
 from common.errors import NotFound
 from workflows.definitions import Workflow
 from workflows.models import Definition
-from workflows.operations import Operation, Policy
+from workflows.operations import Operation
 
 _workflows: dict[str, type[Workflow]] = {}
 _operations: dict[tuple[str, int], Operation[Any]] = {}
@@ -77,6 +77,15 @@ def known_operations() -> list[tuple[str, int]]:
     return sorted(_operations)
 
 
+def most_in_flight(provider: str) -> int | None:
+    """The smallest limit of calls at once that an operation of this provider declares; None: no limit."""
+    limits = [
+        known.most_in_flight for known in _operations.values()
+        if known.provider == provider and known.most_in_flight is not None
+    ]  # fmt: skip
+    return min(limits, default=None)
+
+
 def definitions() -> Iterator[tuple[str, str, int, str]]:
     """(kind, name, version, content hash) of everything that is installed."""
     for flow in workflows():
@@ -132,6 +141,3 @@ def _register_one(kind: str, name: str, version: int, content: str, clock: Clock
     )
     return True
 
-
-def policies() -> list[Policy[Any]]:
-    return list({known.policy.name: known.policy for known in operations()}.values())

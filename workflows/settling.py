@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from workflows.classify import Meaning
-from workflows.enums import CommandStatus, Effect, HoldReason, VoidReason
-from workflows.models import Command, Step
+from workflows.enums import CommandStatus, HoldReason, VoidReason
+from workflows.models import Command
 
 C = CommandStatus
 
@@ -71,15 +71,17 @@ def after_answer(command: Command, meaning: Meaning, *, may_retry: bool) -> Move
             return Move.LOSE_TRACK
 
 
-def after_late_answer(command: Command, meaning: Meaning) -> Move:
+def after_late_answer(command: Command, meaning: Meaning, *, of_last_attempt: bool) -> Move:
     """What a stale worker's late evidence settles about an *unknown* command.
 
-    FREE stands for *nothing happened*: go on with `after_nothing_happened`. STAY: it settles nothing.
+    *No* counts only from the last attempt, and only if it was the one request in doubt: that an earlier request
+    came to nothing says nothing about a later one. FREE stands for *nothing happened*: go on with
+    `after_nothing_happened`. STAY: it settles nothing.
     """
     assert command.status == C.UNKNOWN, f"reconciling a command that is {command.status}"
     if meaning is Meaning.CONFIRMED:
         return Move.CONFIRM
-    if command.resent:
+    if command.resent or not of_last_attempt:
         return Move.STAY
     if meaning is Meaning.REFUSED:
         return Move.REFUSE
@@ -171,18 +173,3 @@ def may_send_again(
     if frozen or circuit_open or failed_check is not None:
         return False
     return now < command.first_sent_at + key_retention
-
-
-def next_generation(
-    step: Step, last: Command | None, *, last_material: str | None, material_digest: str
-) -> int:
-    """The generation, and with it the idempotency key, that a new version of the step's proposal carries.
-
-    It grows only when the step's last command has ended, its effect is *none* for certain, and the material
-    digest changed; never per attempt, replay, release or re-approval. ``last`` is the last command of the same
-    logical step, in the original run or a replay of it.
-    """
-    current = max(step.generation, 1)
-    if last is None or last.status not in C.final_states or last.effect != Effect.NONE:
-        return current
-    return current + 1 if material_digest != last_material else current

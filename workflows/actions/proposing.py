@@ -11,22 +11,26 @@ from django.db.models import QuerySet
 from access.enums import Role
 from access.models import Group, Membership
 from approvals.actions import approve_by_rule, move_proposal
-from approvals.enums import Mode
+from approvals.enums import Mode, ProposalStatus
 from approvals.models import Evidence, Proposal
+from approvals.shown import view_of
 from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
 from audit.actions import record
 from audit.actors import Actor, rule_actor
 from common.clock import Clock
 from common.digests import evidence_digest
+from common.fields import DataClass
 from common.ids import new_id
+from common.models import Tenant
 from common.strictjson import canonicalize
 from common.tx import require_transaction
 from workflows import registry
 from workflows.actions.settle import make_wait
-from workflows.contracts import Bound, bind, material_digest_of, utc_text
+from workflows.contracts import Bound, Draft, bind, material_digest_of, parse_object, read_contract, utc_text
 from workflows.enums import CommandStatus, Effect
 from workflows.hooks import Stop, stopped
 from workflows.models import Command, Run, Step
+from workflows.operations import Affected, Test, Verdict
 from workflows.preparing import Prepared, policy_snapshot
 from workflows.results import EvidencePiece
 from workflows.waits import wait_for_approval
@@ -60,7 +64,7 @@ def create_proposal(
         evidence=[piece.digest for piece in pieces], decide_by=decide_by,
     )  # fmt: skip
     view = _render(run, prepared, bound, pieces, decide_by)
-    if supersedes is not None:
+    if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
     automatic = prepared.verdict.verdict == "auto" and run.stage == "execute"
     proposal = _insert(run, step, prepared, bound, view, generation, decide_by, now, automatic, supersedes, by)
@@ -71,6 +75,53 @@ def create_proposal(
     _record_made(proposal, by=by)
     _ask(run, step, proposal, prepared, automatic, by=by, clock=clock, now=now)
     return proposal
+
+
+def reissue(run: Run, step: Step, old: Proposal, *, by: Actor, clock: Clock, now: datetime) -> Proposal:
+    """Ask the same again, as a new version: same arguments, pins and evidence, a new nonce and new clocks.
+
+    For a proposal that ended without effect. Nothing is read from outside: the worker fetches the pins before it
+    sends, and a record that has changed since is found there.
+    """
+    require_transaction()
+    tenant = Tenant.objects.get(pk=run.tenant_id)
+    return create_proposal(
+        run, step, _prepared_again(old), tenant=tenant.slug, by=by, clock=clock, now=now, supersedes=old
+    )
+
+
+def _prepared_again(old: Proposal) -> Prepared:
+    contract = read_contract(bytes(old.contract))
+    operation = registry.operation(old.operation, old.operation_version)
+    draft = Draft(operation, contract["arguments"], parse_object(bytes(old.volatile)), old.target, contract["pins"])
+    view = view_of(old)
+    own = build_view(
+        operation=old.operation, operation_version=old.operation_version, contract_digest=old.digest, headline="",
+        consequence="", schema=operation.arguments, arguments=draft.material,
+    )  # fmt: skip
+    found_anew = {warning.id for warning in own.warnings}
+    return Prepared(
+        draft=draft, verdict=_verdict_of(old), consequence=old.consequence, summary=old.summary,
+        affected=tuple(Affected(**row) for row in old.affected),
+        warnings=tuple((w.code, w.pointer.lstrip("/"), w.sentence) for w in view.warnings
+                       if w.id not in found_anew and w.acknowledge),
+        reason=old.reason, evidence=tuple(_piece_again(row) for row in old.evidence.all()),
+    )  # fmt: skip
+
+
+def _verdict_of(old: Proposal) -> Verdict:
+    policy = old.policy
+    tests = tuple(Test(test["label"], test["ok"], test["says"]) for test in policy["tests"])
+    group = old.group.name if old.group is not None else ""
+    return Verdict(policy["verdict"], policy["rule"], policy["because"], tests, group, old.risk)
+
+
+def _piece_again(row: Evidence) -> EvidencePiece:
+    return EvidencePiece(
+        kind=row.kind, title=row.title, content=bytes(row.content or b""), captured_at=row.captured_at,
+        source=row.source, ref=row.ref, data_class=DataClass(row.data_class), asserted=row.asserted,
+        fresh_for=row.fresh_until - row.captured_at if row.fresh_until else None,
+    )  # fmt: skip
 
 
 def _ask(

@@ -191,6 +191,8 @@ class Step(ProtectedStateMixin, TenantRow):
     first_tried_at = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
+    lost_leases = models.PositiveSmallIntegerField(default=0)
+    """Tries in a row whose worker was gone before it stored anything."""
     proposal_id = models.UUIDField(null=True)
     generation = models.PositiveSmallIntegerField(default=0)
     """Of a side effect: how many idempotency keys this logical action has had. Grows by the rule of section 5."""

@@ -1,0 +1,104 @@
+"""Run stages: outside any transaction, with nothing locked; the result is stored by `workflows.engine.store`."""
+
+import os
+import socket
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from audit.actors import worker_actor
+from common.clock import db_clock
+from common.models import Tenant
+from workflows import registry
+from workflows.definitions import StageContext
+from workflows.documents import load_json
+from workflows.engine.claim import Claimed, claim_step, lost_leases, release_lost
+from workflows.engine.store import Failed, Result, store_result
+from workflows.enums import Lane, StepStatus
+from workflows.models import Document, Run, Step
+from workflows.operations import OperationRefused, Site
+from workflows.preparing import prepare
+from workflows.results import CredentialRefused, Malformed, NotAllowed, Propose, RateLimited, SourceDown
+
+log = structlog.get_logger(__name__)
+
+
+def worker_name() -> str:
+    """Names the process in attempts and events; it is no claim to anything, the token is."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def run_due_steps(*, limit: int, lane: Lane = Lane.NEW) -> int:
+    """Run up to ``limit`` due steps of the lane, one after the other; returns how many were run."""
+    by = worker_actor(worker_name())
+    _release_lost()
+    done = 0
+    claimed = None
+    while done < limit:
+        claimed = claimed or claim_step(lane=lane, by=by, clock=db_clock)
+        if claimed is None:
+            break
+        # Storing one result claims the same run's next step in the same transaction, where it is due.
+        claimed = store_result(claimed, _run_stage(claimed), by=by, clock=db_clock)
+        done += 1
+    return done
+
+
+def _release_lost() -> None:
+    by = worker_actor(worker_name())
+    for run_id, step_id in lost_leases():
+        release_lost(run_id=run_id, step_id=step_id, by=by, clock=db_clock)
+
+
+def _run_stage(claimed: Claimed) -> Result:
+    """The stage's result, a prepared proposal, or how it failed. Never raises: a stage cannot stop the worker."""
+    run, step = claimed.run, claimed.step
+    try:
+        context = _context(run, step)
+        result = claimed.stage.run(context)
+        return prepare(context.site, result) if isinstance(result, Propose) else result
+    except SourceDown as error:
+        return Failed("source_down", transient=True, detail=str(error))
+    except RateLimited as error:
+        return Failed("rate_limited", transient=True, retry_after=error.retry_after)
+    except CredentialRefused as error:
+        return Failed("credential_refused", detail=str(error))
+    except Malformed as error:
+        return Failed(error.code, kept=error.kept, keep=True)
+    except NotAllowed as error:
+        return Failed(error.code)
+    except OperationRefused as error:
+        return Failed(error.code, detail=error.message)
+    except Exception as error:
+        log.exception("stage_broke", run_id=str(run.pk), step=step.key, workflow=run.workflow)
+        return Failed("stage_broke", detail=type(error).__name__)
+
+
+def _context(run: Run, step: Step) -> StageContext:
+    flow = registry.workflow(run.workflow)
+    tenant = Tenant.objects.get(pk=run.tenant_id)
+    documents = Document.objects.filter(tenant_id=run.tenant_id, run_id=run.pk).order_by("created_at", "id")
+    by_id = {document.pk: document for document in documents}
+    return StageContext(
+        site=Site(run.tenant_id, tenant.slug, run.on_behalf_of), run_id=run.pk, requested_by=run.requested_by,
+        on_behalf_of=run.on_behalf_of, input=flow.contract.input.model_validate(load_json(by_id[run.input_ref])),
+        results=_results(run, by_id), data=_data(by_id), now=db_clock(), attempt=step.attempt,
+    )  # fmt: skip
+
+
+def _results(run: Run, documents: dict[UUID, Document]) -> dict[str, Any]:
+    """What earlier steps found; a completed step is never run again."""
+    done = Step.objects.filter(run=run, status=StepStatus.COMPLETED, result_ref__isnull=False)
+    return {key: load_json(documents[ref]) for key, ref in done.values_list("key", "result_ref") if ref in documents}
+
+
+def _data(documents: dict[UUID, Document]) -> dict[str, Any]:
+    """Everything that was supplied on request, later answers over earlier ones."""
+    supplied: dict[str, Any] = {}
+    for document in documents.values():
+        if document.kind.startswith("data."):
+            supplied.update(load_json(document))
+    return supplied
+
+

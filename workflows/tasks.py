@@ -1,0 +1,20 @@
+"""Celery tasks: thin wrappers. A message is a hint, and carries nothing that decides anything."""
+
+from typing import Any
+
+from celery import shared_task
+
+from workflows import sweep
+from workflows.doorbell import WORK
+
+
+@shared_task(name=WORK, ignore_result=True)
+def work(**_: Any) -> None:
+    """Somebody rang: do what is due now."""
+    sweep.drain()
+
+
+@shared_task(name="workflows.tasks.tick", ignore_result=True)
+def tick(**_: Any) -> None:
+    """Beat's regular look, beside the sweep process's own."""
+    sweep.look_around()

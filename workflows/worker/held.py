@@ -1,0 +1,216 @@
+"""A command under its locks, and how it moves: the parts that send, store, recover and reconcile share."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from approvals.actions import lock_proposal, save_moved
+from approvals.enums import ProposalStatus
+from approvals.models import Proposal
+from approvals.policies import approved_by_rule, standing_votes, valid_approvals
+from audit.actors import Actor
+from common.clock import Clock
+from common.digests import contract_digest, same
+from common.strictjson import JsonRefused
+from common.tx import require_transaction
+from workflows import registry
+from workflows.actions.cancelling import cancel_steps
+from workflows.actions.decided import save_command
+from workflows.actions.proposing import reissue
+from workflows.actions.settle import lock_run, save_step, settle_run, steps_of
+from workflows.contracts import read_contract
+from workflows.endings import StepEnd, apply_ending
+from workflows.enums import CommandStatus, SettledBy, VoidReason
+from workflows.hooks import Stop, settled, stopped
+from workflows.models import Attempt, Command, Run, Step
+from workflows.settling import Move, Settlement
+from workflows.waits import wait_for_person
+
+
+@dataclass(slots=True)
+class Held:
+    """Proposal and command, locked in that order; ``now`` was read after the locks."""
+
+    proposal: Proposal
+    command: Command
+    by: Actor
+    now: datetime
+    clock: Clock
+
+    @property
+    def operation(self) -> Any:
+        return registry.operation(self.command.operation, self.command.operation_version)
+
+    def attempt(self) -> Attempt | None:
+        """The latest physical try."""
+        return Attempt.objects.filter(command=self.command).order_by("-number").first()
+
+
+def hold(
+    tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock, token: UUID | None = None
+) -> Held | None:
+    """Lock proposal and command. With a token: None unless it is still the row's, so a stale worker moves nothing."""
+    require_transaction()
+    proposal = lock_proposal(tenant_id, proposal_id)
+    rows = Command.objects.select_for_update(of=("self",), no_key=True).filter(
+        tenant_id=tenant_id, proposal_id=proposal_id
+    )
+    command = (rows.filter(lease_token=token) if token is not None else rows).first()
+    return Held(proposal, command, by, clock(), clock) if command is not None else None
+
+
+# -- checks that need only the database -------------------------------------------------------------------------
+
+
+def failed_check(held: Held) -> VoidReason | None:
+    """The first reason why this approval no longer holds: bytes, clock, policy, people. Design, invariant 1."""
+    proposal = held.proposal
+    contract = _contract_if_intact(held)
+    if contract is None:
+        return VoidReason.DIGEST
+    if proposal.execute_by is None or held.now >= proposal.execute_by:
+        return VoidReason.LAPSED
+    if not _policy_is_current(held, contract["policy_version"]):
+        return VoidReason.POLICY
+    return None if _still_approved(proposal) else VoidReason.REVIEWER
+
+
+def _contract_if_intact(held: Held) -> Any:
+    """The stored contract if it hashes to the approved digest and is about this very command; else None."""
+    proposal, command = held.proposal, held.command
+    stored = bytes(proposal.contract)
+    if not same(contract_digest(stored), proposal.digest):
+        return None
+    try:
+        contract = read_contract(stored)
+    except JsonRefused:
+        return None
+    claimed = (
+        contract["run_id"], contract["step"], contract["operation"], contract["operation_version"],
+        contract["target"], contract["idempotency_key"],
+    )  # fmt: skip
+    ours = (
+        str(command.run_id), proposal.step, command.operation, command.operation_version, command.target,
+        command.idempotency_key,
+    )  # fmt: skip
+    return contract if claimed == ours else None
+
+
+_CURRENT_POLICY = """
+    SELECT version FROM workflows_definition WHERE kind = 'policy' AND name = %s AND is_current FOR SHARE
+"""
+
+
+def lock_scope(operation: Any) -> int | None:
+    """The shared scope lock, first in the lock order: a newer policy version waits for us, or we see it.
+
+    Returns the current version.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CURRENT_POLICY, [operation.policy.name])
+        row = cursor.fetchone()
+    return row[0] if row is not None else None
+
+
+def _policy_is_current(held: Held, version: int) -> bool:
+    return lock_scope(held.operation) == version
+
+
+def _still_approved(proposal: Proposal) -> bool:
+    if proposal.status != ProposalStatus.APPROVED:
+        return False
+    votes = standing_votes(proposal)
+    if proposal.needed == 0:
+        return approved_by_rule(proposal, votes)
+    return valid_approvals(proposal, votes, lock=True) >= proposal.needed
+
+
+# -- moves ------------------------------------------------------------------------------------------------------
+
+
+def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str = "") -> None:
+    """Make a settlement's move on the command and save it; an end is carried over to proposal, step and run."""
+    command, before = held.command, held.command.status
+    match settlement.move:
+        case Move.STAY:
+            return
+        case Move.FREE:
+            command.free(due_at=due_at)
+        case Move.HOLD:
+            assert settlement.hold_reason is not None
+            command.hold(reason=settlement.hold_reason)
+        case Move.VOID:
+            assert settlement.void_reason is not None
+            command.make_void(at=held.now, reason=settlement.void_reason)
+        case Move.CANCEL:
+            command.cancel(at=held.now, by=SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK)
+        case other:
+            raise AssertionError(f"{other} is no settlement")
+    save_command(command, before, by=held.by, reason=code or command.void_reason, digest=held.proposal.digest)
+    conclude(held)
+
+
+def conclude(held: Held) -> None:
+    """After the command was saved: carry an end over, and let the run's status follow."""
+    run = lock_run(held.command.tenant_id, held.command.run_id)
+    steps = steps_of(run)
+    step = next(step for step in steps if step.pk == held.command.step_id)
+    if held.command.status in CommandStatus.final_states:
+        _carry_over(held, run, step, steps)
+    settle_run(run, by=held.by, now=held.now, steps=steps)
+
+
+def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
+    command, proposal = held.command, held.proposal
+    before_proposal, before_step = proposal.status, step.status
+    ending = apply_ending(command, proposal, step, at=held.now, wait=wait_for_person(held.now))
+    save_moved(proposal, before_proposal, by=held.by, reason=proposal.end_reason)
+    save_step(step, before_step, by=held.by, reason=proposal.end_reason)
+    match ending.step:
+        case StepEnd.PERSON:
+            _ask_a_person(held, run, step)
+        case StepEnd.APPROVAL_OF_NEXT_VERSION:
+            reissue(run, step, proposal, by=held.by, clock=held.clock, now=held.now)
+        case StepEnd.CANCELLED:
+            cancel_steps(steps, by=held.by, now=held.now)
+        case _:
+            settled(run, step.key, command.status, by=held.by, at=held.now)
+
+
+_SUMMARIES = {
+    "refused": "The provider refused the action. Nothing happened.",
+    "dead": "It was tried as often as allowed, or must not be tried again. Nothing happened.",
+    "lapsed": "The time to execute was over before it was sent. Nothing was sent; it can be asked again.",
+    "policy": "The policy changed after the approval. Nothing was sent; it can be asked again.",
+    "pin": "The record changed after the approval. Nothing was sent; it can be asked again.",
+    "digest": "The stored contract is not what was approved. Nothing was sent.",
+    "unknown": "A request went out and no complete answer came back. Nobody knows yet whether it happened.",
+    "key_reused": "The provider says that this key came before with other parameters. Nobody knows what happened.",
+    "earlier_effect": "The same thing happened before, or may have happened. Nothing was sent.",
+}
+
+
+def _ask_a_person(held: Held, run: Run, step: Step) -> None:
+    command = held.command
+    cause = command.void_reason or command.status
+    why = _SUMMARIES.get(command.failure_code) or _SUMMARIES[cause]
+    open_packet(held, run, step, f"command_{cause}", why)
+
+
+def open_packet(held: Held, run: Run, step: Step, cause: str, summary: str) -> None:
+    owner = registry.workflow(run.workflow).contract.owner
+    stopped(
+        Stop(run, step.key, cause, summary, owner, held.command.pk, held.proposal.pk), by=held.by, at=held.now
+    )
+
+
+def report_unknown(held: Held) -> None:
+    """The outcome is not known: open a packet beside the reconciler's own look-ups, and let the run say so."""
+    run = lock_run(held.command.tenant_id, held.command.run_id)
+    step = next(step for step in steps_of(run) if step.pk == held.command.step_id)
+    cause = "key_reused" if held.command.failure_code == "key_reused" else "unknown"
+    open_packet(held, run, step, f"command_{cause}", _SUMMARIES[cause])
+    settle_run(run, by=held.by, now=held.now)
