@@ -147,6 +147,7 @@ def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | N
         return None
     if not same(event.input_hash, hash_):
         raise KeyReused(run_id=str(event.run_id), proposal_id=str(event.proposal_id))
+    assert event.proposal_id is not None
     return Proposal.objects.get(tenant=tenant, pk=event.proposal_id)
 
 

@@ -192,7 +192,7 @@ def _retry_or_stop(held: _Held, failure: Failed) -> None:
 
 def backoff(retry: Retry, attempt: int) -> timedelta:
     """Full jitter over an exponential delay, never under a tenth of it."""
-    full = min(retry.first * (2 ** max(0, attempt - 1)), retry.cap)
+    full = min(retry.first * float(2 ** max(0, attempt - 1)), retry.cap)
     return full * random.uniform(0.1, 1.0)  # noqa: S311 - spreads load, keeps no secret
 
 

@@ -63,11 +63,13 @@ def _settle_by_late_evidence(tenant_id: UUID, proposal_id: UUID, *, by: Actor, c
     held = hold(tenant_id, proposal_id, by=by, clock=clock)
     if held is None or held.command.status != CommandStatus.UNKNOWN:
         return True  # somebody else settled it
-    attempts = Attempt.objects.filter(command=held.command, late_evidence__isnull=False).order_by("number")
+    attempts = list(Attempt.objects.filter(command=held.command).order_by("number"))
     for attempt in attempts:
-        evidence: dict[str, Any] = attempt.late_evidence or {}
-        # Only the attempt whose request may be the effect can say that nothing happened.
-        move = after_late_answer(held.command, Meaning(evidence["meaning"]))
+        evidence: dict[str, Any] | None = attempt.late_evidence
+        if evidence is None:
+            continue
+        last = attempt is attempts[-1]
+        move = after_late_answer(held.command, Meaning(evidence["meaning"]), of_last_attempt=last)
         if _apply(held, move, evidence.get("reference", ""), SettledBy.LATE_ANSWER, {}):
             return True
     return False
@@ -151,4 +153,4 @@ def _nothing_happened(held: Held, by: SettledBy) -> None:
 
 
 def _pause(lookups: int) -> timedelta:
-    return min(ASK_AGAIN_AT_LEAST * (2 ** min(lookups, 10)), ASK_AGAIN_AT_MOST)
+    return min(ASK_AGAIN_AT_LEAST * float(2 ** min(lookups, 10)), ASK_AGAIN_AT_MOST)
