@@ -17,6 +17,7 @@ class StepLike(Protocol):
     """What the function reads of a step; steps come in the order of their position."""
 
     status: str
+    started_at: datetime | None
     waiting_for: str
     wait_id: UUID | None
     waiting_until: datetime | None
@@ -66,15 +67,18 @@ def run_status(steps: Iterable[StepLike], commands: Iterable[CommandLike]) -> Ru
     waiting = next((step for step in ordered if step.status == T.WAITING), None)
     if waiting is not None:
         return _STATUS_OF_WAIT[WaitingFor(waiting.waiting_for)]
-    return _unblocked_status({step.status for step in ordered})
+    return _unblocked_status(ordered)
 
 
 def _waits_for_person(step: StepLike) -> bool:
     return step.status == T.WAITING and step.waiting_for == WaitingFor.PERSON
 
 
-def _unblocked_status(states: set[str]) -> RunStatus:
-    if states <= {T.PENDING}:
+def _unblocked_status(steps: list[StepLike]) -> RunStatus:
+    states = {step.status for step in steps}
+    # A first step whose worker was lost, or that was given its data, is pending again; the run has begun
+    # all the same.
+    if states <= {T.PENDING} and not any(step.started_at for step in steps):
         return R.QUEUED
     if states & {T.PENDING, T.RUNNING}:
         return R.RUNNING
