@@ -129,7 +129,14 @@ class Run:
         self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor])
         self._run(
             "worker",
-            *_celery("worker", "-c", str(self.options.workers), "--without-gossip", "--without-mingle"),
+            *_celery(
+                "worker",
+                "-c",
+                str(self.options.workers),
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+            ),
         )
         self._run("sweep", "manage.py", "sweep")
         schedule = str(self.data.path / "beat-schedule")
