@@ -9,15 +9,14 @@ another one stamps its events after the wait.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 from django.db import connection, transaction
 
-from audit.chain import GENESIS, SELECT_EVENT, event_of, link_hash
+from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
 from audit.models import Head, Watermark
 from common.clock import Clock
 
-BATCH: Final = 2000
+BATCH: Final = 10_000
 """Events per transaction; large enough for a backlog, small enough not to hold back vacuum."""
 LOCK: Final = 0x506C6163_65747365  # "Placetse", a number of our own among the advisory locks
 _LEFT_OVER: Final = "NOT EXISTS (SELECT FROM audit_seal s WHERE s.event_id = e.id)"
@@ -84,7 +83,7 @@ def _mark(horizon: Horizon) -> Watermark | None:
     return Watermark.objects.filter(cluster=horizon.cluster, sealed_below__lte=horizon.xmin).first()
 
 
-def _next_events(horizon: Horizon, mark: Watermark | None) -> list[dict[str, Any]]:
+def _next_events(horizon: Horizon, mark: Watermark | None) -> list[Content]:
     """The next events of a settled transaction without a seal, in the order of their time.
 
     Without a mark, events with a transaction number that this cluster has not reached come along: they were
@@ -96,22 +95,22 @@ def _next_events(horizon: Horizon, mark: Watermark | None) -> list[dict[str, Any
         where, values = "e.xid >= %s AND e.xid < %s", [mark.sealed_below, horizon.xmin]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {SELECT_EVENT} FROM audit_event e WHERE {where} AND {_LEFT_OVER}"  # noqa: S608
+            f"SELECT {SELECT_CONTENT} FROM audit_event e WHERE {where} AND {_LEFT_OVER}"  # noqa: S608
             " ORDER BY e.at, e.id LIMIT %s",
             [*values, BATCH],
         )
-        return [event_of(row) for row in cursor.fetchall()]
+        return [found for row in cursor.fetchall() if (found := content_of(row))]
 
 
-def _append(events: Sequence[dict[str, Any]], clock: Clock) -> None:
-    heads = _heads({event["tenant_id"] for event in events})
+def _append(events: Sequence[Content], clock: Clock) -> None:
+    """Give each event the next place of its tenant's chain."""
+    heads = _heads({event.tenant for event in events})
     rows = []
     for event in events:
-        tenant = event["tenant_id"]
-        seq, previous = heads.get(tenant, (0, GENESIS))
+        seq, previous = heads.get(event.tenant, (0, GENESIS))
         value = link_hash(seq + 1, previous, event)
-        heads[tenant] = (seq + 1, value)
-        rows.append((event["id"], tenant, seq + 1, previous, value))
+        heads[event.tenant] = (seq + 1, value)
+        rows.append((event.id, event.tenant, seq + 1, previous, value))
     now = clock()
     with connection.cursor() as cursor:
         cursor.execute(_INSERT_SEALS, [now, *_columns(rows)])
@@ -133,6 +132,6 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def _heads(tenants: set[UUID]) -> dict[UUID, tuple[int, str]]:
+def _heads(tenants: set[str]) -> dict[str, tuple[int, str]]:
     found = Head.objects.filter(tenant_id__in=tenants).select_for_update().order_by("tenant_id")
-    return {head.tenant_id: (head.seq, head.hash) for head in found}
+    return {str(head.tenant_id): (head.seq, head.hash) for head in found}

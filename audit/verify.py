@@ -11,12 +11,12 @@ from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from audit.chain import GENESIS, SELECT_EVENT, event_of, link_hash
+from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
 from audit.models import Seal
 
 CHUNK: Final = 2000
@@ -110,7 +110,7 @@ class _Link:
     previous: str
     hash: str
     event_id: UUID
-    event: dict[str, Any] | None
+    event: Content | None
 
     def fits(self, seq: int, previous: str) -> bool:
         return self.event is not None and link_hash(seq, previous, self.event) == self.hash
@@ -165,8 +165,8 @@ _LEFT_BEHIND: Final = """
     ORDER BY e.at, e.id LIMIT 1
 """
 _LINKS: Final = f"""
-    SELECT s.seq, s.previous, s.hash, s.event_id, {SELECT_EVENT}
-    FROM audit_seal s LEFT JOIN audit_event e ON e.id = s.event_id AND e.tenant_id = s.tenant_id
+    SELECT s.seq, s.previous, s.hash, s.event_id, {SELECT_CONTENT}
+    FROM audit_seal s LEFT JOIN audit_event e ON e.id = s.event_id
     WHERE s.tenant_id = %s AND s.seq > %s ORDER BY s.seq
 """  # noqa: S608
 
@@ -177,5 +177,4 @@ def _links(tenant_id: UUID, after: int) -> Iterator[_Link]:
         cursor.execute(_LINKS, [tenant_id, after])
         while rows := cursor.fetchmany(CHUNK):
             for seq, previous, stored, event_id, *event in rows:
-                found = event_of(tuple(event)) if event[0] is not None else None
-                yield _Link(seq, previous, stored, event_id, found)
+                yield _Link(seq, previous, stored, event_id, content_of(event))

@@ -11,7 +11,12 @@ from common.ids import new_id
 
 
 def entry(tenant_id: UUID, number: int = 0, by: Actor | None = None, **more: Any) -> Entry:
-    values = {"kind": "thing.moved", "subject_type": "thing", "subject_id": new_id(), "body": {"number": number}}
+    values = {
+        "kind": "thing.moved",
+        "subject_type": "thing",
+        "subject_id": new_id(),
+        "body": {"number": number},
+    }
     return Entry(by=by or clock_actor(), tenant_id=tenant_id, **(values | more))
 
 

@@ -35,7 +35,12 @@ def test_an_event_holds_all_that_was_said() -> None:
     assert (event.kind, event.subject_type, event.subject_id, event.run_id) == (
         "proposal.approved", "proposal", subject, run,
     )  # fmt: skip
-    assert (event.from_state, event.to_state, event.reason, event.digest) == ("pending", "approved", "fits", "ab")
+    assert (event.from_state, event.to_state, event.reason, event.digest) == (
+        "pending",
+        "approved",
+        "fits",
+        "ab",
+    )
     assert (event.performed_by, event.on_behalf_of, event.via, event.owner, event.request_id) == (
         "user:7", "user:8", "session", "person", "req-1",
     )  # fmt: skip
@@ -115,7 +120,9 @@ def test_the_application_role_can_only_add(sql: str) -> None:
     seal(db_clock)
     with pytest.raises(DatabaseError), connection.cursor() as cursor:
         cursor.execute(sql)
-    assert (Event.objects.count(), Seal.objects.count(), Head.objects.count(), Watermark.objects.count()) == (1,) * 4
+    assert (Event.objects.count(), Seal.objects.count(), Head.objects.count(), Watermark.objects.count()) == (
+        1,
+    ) * 4
     assert Event.objects.get().reason == ""
 
 
@@ -125,11 +132,11 @@ def test_even_the_owner_is_stopped_by_the_triggers(table: str, sql: str) -> None
     """Triggers protect against mistakes; here with the owner's rights and replication off again."""
     write(TENANT)
     seal(db_clock)
-    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic(using="owner"):
-        with connections["owner"].cursor() as cursor:
-            cursor.execute("SET LOCAL session_replication_role = origin")
-            cursor.execute("SET LOCAL pgtrigger.ignore = '{pgtrigger_audit_event_append_only_f64b1}'")
-            cursor.execute(sql.format(table))
+    stopped = pytest.raises(IntegrityError, match="append-only")
+    with stopped, transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = origin")
+        cursor.execute("SET LOCAL pgtrigger.ignore = '{pgtrigger_audit_event_append_only_f64b1}'")
+        cursor.execute(sql.format(table))
     assert Seal.objects.count() == Event.objects.count() == 1
 
 

@@ -180,11 +180,17 @@ def test_after_a_restore_into_another_cluster_nothing_is_lost(old_xid: int) -> N
 def test_a_body_without_a_canonical_form_stops_no_chain() -> None:
     """Only raw SQL can write one; it is sealed as its text."""
     odd = write_one(NORTH)
-    tamper("""UPDATE audit_event SET body = '{"n": 123456789012345678901234567890, "x": 1e400}' WHERE id = %s""", odd)
+    tamper(
+        """UPDATE audit_event SET body = '{"n": 123456789012345678901234567890, "x": 1e400}' WHERE id = %s""",
+        odd,
+    )
     write(NORTH, 2)
     assert seal(db_clock) == 3
     assert verify(NORTH).holds
-    tamper("""UPDATE audit_event SET body = '{"n": 123456789012345678901234567891, "x": 1e400}' WHERE id = %s""", odd)
+    tamper(
+        """UPDATE audit_event SET body = '{"n": 123456789012345678901234567891, "x": 1e400}' WHERE id = %s""",
+        odd,
+    )
     assert verify(NORTH).seq == 1
 
 
