@@ -110,17 +110,19 @@ class Run:
         collect = self._manage("collectstatic", "--no-input", extra={"PLACET_COLLECT_STATIC": "true"})
         migrate = self._manage("migrate", "--database", "owner", "--no-input", owner=True)
         self._finish("migrate", migrate)
+        self._finish("register_definitions", self._manage("register_definitions"))
         self._finish("collectstatic", collect)
 
     def _make_demo(self) -> None:
         say("Making the demo")
-        where = ("--provider-url", self.env["PLACET_PROVIDER_URL"], "--base-url", self.env["PLACET_BASE_URL"])
+        where = ("--provider-url", self.env["PLACET_REFUNDS_URL"], "--base-url", self.env["PLACET_BASE_URL"])
         self._finish("demo", self._manage("demo", *where, "--out", str(self.demo_file)))
 
     def _start_programs(self) -> None:
         if self.options.demo or self.demo_file.exists():
             port = self._provider_port()
-            self.env["PLACET_PROVIDER_URL"] = f"http://127.0.0.1:{port}"
+            self.env["PLACET_REFUNDS_URL"] = f"http://127.0.0.1:{port}"
+            self.env["PLACET_REFUNDS_KEYS"] = str(self.data.path / "refunds-keys.json")
             folder = self.data.folder("provider")
             self._run(
                 "provider", "-m", "examples.refunds.provider", "--data", str(folder), "--port", str(port)
