@@ -226,6 +226,15 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "verify": {"task": "audit.tasks.verify_daily", "schedule": 86_400.0, "options": {"expires": 3600}},
 }
 
+# --- outgoing calls, and the worked example ----------------------------------------------------
+# Where the example's provider listens, and the file of its keys: {tenant: key}. Without them the example waits.
+PLACET_REFUNDS_URL = env.str("PLACET_REFUNDS_URL", default="")
+PLACET_REFUNDS_KEYS = env.str("PLACET_REFUNDS_KEYS", default="")
+# Each host:port that may be called by http or on a private address; the example's provider is on the loopback.
+OUTGOING_TRUSTED_HOSTS = env.list("PLACET_TRUSTED_HOSTS", default=[])
+if PLACET_REFUNDS_URL:
+    OUTGOING_TRUSTED_HOSTS = [*OUTGOING_TRUSTED_HOSTS, urlsplit(PLACET_REFUNDS_URL).netloc]
+
 # --- logs --------------------------------------------------------------------------------------
 LOGGING_CONFIG = "logging.config.dictConfig"
 LOGGING = logging_config(level=env.str("PLACET_LOG_LEVEL", default="INFO"))

@@ -1,0 +1,191 @@
+"""The one side effect of the example: a refund through the provider."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from common.deadline import Deadline
+from common.outgoing import Answer, NotSent, Outcome
+from examples.refunds import client
+from examples.refunds.arguments import RefundArguments
+from examples.refunds.policy import RefundPolicy
+from examples.refunds.site import provider_for
+from examples.refunds.source import (
+    READ_WITHIN,
+    Customer,
+    Order,
+    parsed,
+    read_customer,
+    read_order,
+    read_refunds,
+    retry_after,
+)
+from workflows.authoring import (
+    Affected,
+    Call,
+    Facts,
+    Finding,
+    Observation,
+    Operation,
+    OperationRefused,
+    OutcomeTable,
+    Site,
+)
+
+
+class IssueRefund(Operation[RefundArguments]):
+    """Pay back a part of a payment, or all of it, to the card it was paid with.
+
+    The business key is the order: two refunds of one order are never under way together, and the second is judged by
+    what the first has left. The pins are the order's version and the customer's standing, so neither a refund made
+    elsewhere nor a customer who was blocked in the meantime slips through between approval and sending.
+    """
+
+    name = "refunds.issue"
+    version = 1
+    title = "Refund a payment"
+    provider = "refund-provider"
+    arguments = RefundArguments
+    policy = RefundPolicy()
+    outcomes = OutcomeTable(
+        # The provider checks all of these before it books anything.
+        refused=frozenset({400, 404, 409, 412, 422}),
+        rejects_unauthorized=True,
+        throttles_before_executing=True,
+        key_reused="idempotency_key_reused",
+    )
+    decide_within = timedelta(hours=4)
+    execute_within = timedelta(minutes=10)
+    call_deadline = timedelta(seconds=8)
+    settle_time = timedelta(seconds=30)
+    key_retention = timedelta(hours=24)
+    undo = "A refund cannot be taken back: the customer would have to pay again."
+    second_person_from = Decimal(500)
+
+    def look(self, site: Site, arguments: RefundArguments) -> Facts:
+        order = read_order(site, arguments.order)
+        customer = read_customer(site, order.customer) if order else None
+        return {"order": order, "customer": customer}
+
+    def check(self, arguments: RefundArguments, facts: Facts) -> None:
+        if facts["order"] is None:
+            raise OperationRefused("unknown_order", "The provider has no such order for this tenant.")
+        customer: Customer | None = facts["customer"]
+        if customer is None or not customer.is_active:
+            raise OperationRefused("customer_blocked", "The customer's account is blocked or gone.")
+
+    def target(self, arguments: RefundArguments) -> str:
+        return f"order:{arguments.order}"
+
+    def business_key(self, arguments: RefundArguments) -> str:
+        return f"refund of order:{arguments.order}"
+
+    def consequence(self, arguments: RefundArguments, facts: Facts) -> str:
+        return (
+            f"Refund {arguments.currency} {arguments.amount} for order {arguments.order} to the card it was paid with,"
+            " and mail the receipt."
+        )
+
+    def summary(self, arguments: RefundArguments, facts: Facts) -> str:
+        return f"Refund {arguments.currency} {arguments.amount} for order {arguments.order}"
+
+    def affected(self, arguments: RefundArguments, facts: Facts) -> tuple[Affected, ...]:
+        order: Order = facts["order"]
+        amount, record, money = Decimal(arguments.amount), f"order:{order.id}", order.currency
+        return (
+            Affected(record, "Refunded", f"{money} {order.refunded}", f"{money} {order.refunded + amount}"),
+            Affected(record, "Left of the payment", f"{money} {order.remaining}",
+                     f"{money} {order.remaining - amount}"),
+        )  # fmt: skip
+
+    def pins(self, arguments: RefundArguments, facts: Facts) -> Mapping[str, str]:
+        """What was true when the person looked. Something that is gone pins as *gone*, and so differs."""
+        order: Order | None = facts["order"]
+        customer: Customer | None = facts["customer"]
+        pins = {f"order:{arguments.order}": order.etag if order else "gone"}
+        if order is not None:
+            pins[f"customer:{order.customer}"] = customer.status if customer else "gone"
+        return pins
+
+    def warnings(self, arguments: RefundArguments, facts: Facts) -> tuple[tuple[str, str, str], ...]:
+        order, customer = facts["order"], facts["customer"]
+        found = []
+        if arguments.currency == order.currency and not _is_usual(Decimal(arguments.amount), order):
+            sentence = "The amount is neither the whole payment, nor what is left of it, nor the price of an item."
+            found.append(("unusual_amount", "amount", sentence))
+        if order.refunds:
+            sentence = f"The order was refunded before: {order.currency} {order.refunded} in {len(order.refunds)}."
+            found.append(("refunded_before", "order", sentence))
+        if _domain(arguments.receipt_to) != _domain(customer.email):
+            sentence = "The receipt goes to another domain than that of the customer's own address."
+            found.append(("other_domain", "receipt_to", sentence))
+        elif arguments.receipt_to != customer.email:
+            sentence = "The receipt goes to another address than the customer's own."
+            found.append(("other_address", "receipt_to", sentence))
+        return tuple(found)
+
+    def earlier_effects(self, site: Site, arguments: RefundArguments) -> tuple[str, ...]:
+        """Refunds of this order with this very amount. Others were shown to the reviewer, and the pin holds them."""
+        same = Decimal(arguments.amount)
+        return tuple(
+            str(refund.get("id", "")) for refund in read_refunds(site, arguments.order)
+            if refund.get("currency") == arguments.currency and Decimal(str(refund.get("amount", "0"))) == same
+        )  # fmt: skip
+
+    def execute(self, call: Call[RefundArguments]) -> Observation:
+        arguments = call.arguments
+        refund = client.Refund(
+            order=arguments.order, amount=arguments.amount, currency=arguments.currency, reason=arguments.reason,
+            receipt_to=arguments.receipt_to, message=arguments.message or None,
+        )  # fmt: skip
+        outcome = client.issue_refund(
+            provider_for(call.site), refund, key=call.idempotency_key, deadline=call.deadline,
+            if_match=call.pins.get(f"order:{arguments.order}"),
+        )  # fmt: skip
+        return _observed(outcome, arguments)
+
+    def reconcile(self, call: Call[RefundArguments]) -> Finding:
+        """By key. Anything but a plain answer is no answer: it settles nothing."""
+        deadline = Deadline(min(call.deadline.at, Deadline.after(READ_WITHIN).at))
+        outcome = client.lookup_refund(provider_for(call.site), call.idempotency_key, deadline=deadline)
+        if not isinstance(outcome, Answer):
+            return Finding("no_answer", detail=str(outcome.kind))
+        refunds = parsed(outcome).get("refunds")
+        if outcome.status != 200 or not isinstance(refunds, list):
+            return Finding("no_answer", detail=f"status {outcome.status}")
+        if not refunds:
+            return Finding("not_found")
+        detail = f"{len(refunds)} refunds under one key" if len(refunds) > 1 else ""
+        return Finding("happened", str(refunds[0]["id"]), detail, _result(refunds[0]))
+
+
+def _is_usual(amount: Decimal, order: Order) -> bool:
+    prices = {Decimal(str(item.get("price", "0"))) for item in order.items}
+    return amount in {order.paid, order.remaining, *prices}
+
+
+def _domain(address: str) -> str:
+    return address.rpartition("@")[2]
+
+
+def _observed(outcome: Outcome, arguments: RefundArguments) -> Observation:
+    """The transport's outcome, unchanged. A success counts only with a reference and about this very refund."""
+    if isinstance(outcome, NotSent):
+        return Observation(sent=False, code=f"not_sent_{outcome.kind}", detail=outcome.detail)
+    if not isinstance(outcome, Answer):
+        return Observation(sent=True, code=f"no_answer_{outcome.kind}", detail=outcome.detail)
+    body = parsed(outcome)
+    ours = (body.get("order"), body.get("amount"), body.get("currency")) == (
+        arguments.order, arguments.amount, arguments.currency,
+    )  # fmt: skip
+    reference = str(body["id"]) if outcome.status < 300 and ours and body.get("id") else ""
+    return Observation(
+        sent=True, status=outcome.status, reference=reference, code=str(body.get("code", "")),
+        retry_after=retry_after(outcome), body=_result(body) if reference else {},
+    )  # fmt: skip
+
+
+def _result(refund: Mapping[str, Any]) -> dict[str, str]:
+    """What is kept as the result: nothing personal."""
+    return {key: str(refund[key]) for key in ("id", "order", "amount", "currency", "created_at") if key in refund}
