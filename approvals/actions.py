@@ -93,7 +93,9 @@ def decide(
     if submission.kind not in DecisionKind.values:
         raise UnknownDecision()
     try:
-        return _decide(tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock)
+        return _decide(
+            tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock
+        )
     except (DecisionRefused, InvalidInput) as refusal:
         _record_refused_attempt(tenant_id=tenant_id, proposal_id=proposal_id, by=by, code=refusal.code)
         raise
@@ -141,7 +143,13 @@ def _is_same(vote: Decision, submission: Submission) -> bool:
 
 
 def _record_vote(
-    proposal: Proposal, sent: Submission, capacity: Capacity, earlier: Decision | None, *, by: Actor, now: datetime
+    proposal: Proposal,
+    sent: Submission,
+    capacity: Capacity,
+    earlier: Decision | None,
+    *,
+    by: Actor,
+    now: datetime,
 ) -> Decision:
     if earlier is not None:
         earlier.replaced_at = now
@@ -149,7 +157,8 @@ def _record_vote(
     vote = Decision.objects.create(
         tenant_id=proposal.tenant_id, proposal=proposal, kind=sent.kind, user_id=by.user_id, role=capacity.role,
         group_id=capacity.group_id, digest=sent.digest, view_digest=sent.view_digest,
-        parts_seen=parts_shown(proposal, sent.view_receipts, by=by, now=now), acknowledged=sorted(set(sent.acknowledged)),
+        parts_seen=parts_shown(proposal, sent.view_receipts, by=by, now=now),
+        acknowledged=sorted(set(sent.acknowledged)),
         reason_code=sent.reason_code, reason=sent.reason.strip(), performed_by=by.performed_by, via=by.via, at=now,
     )  # fmt: skip
     _record(proposal, "proposal.vote", by=by, reason=sent.reason_code, body={
@@ -167,7 +176,9 @@ def _apply_vote(proposal: Proposal, vote: Decision, *, by: Actor, clock: Clock, 
                 return None
             return approve(proposal, by=by, clock=clock, now=now)
         case DecisionKind.REJECT:
-            return _conclude(proposal, "reject", by=by, clock=clock, at=now, reason=vote.reason or vote.reason_code)
+            return _conclude(
+                proposal, "reject", by=by, clock=clock, at=now, reason=vote.reason or vote.reason_code
+            )
         case DecisionKind.REQUEST_CHANGES:
             why = vote.reason or vote.reason_code
             return _conclude(proposal, "request_changes", by=by, clock=clock, at=now, reason=why)
@@ -270,7 +281,9 @@ def _expire(tenant_id: UUID, proposal_id: UUID, clock: Clock) -> bool:
 def lock_proposal(tenant_id: UUID, proposal_id: UUID) -> Proposal:
     """The row, locked until the end of the transaction. Raises UnknownProposal, also for another tenant's."""
     require_transaction()
-    row = Proposal.objects.select_for_update(of=("self",), no_key=True).filter(tenant_id=tenant_id, pk=proposal_id)
+    row = Proposal.objects.select_for_update(of=("self",), no_key=True).filter(
+        tenant_id=tenant_id, pk=proposal_id
+    )
     proposal = row.first()
     if proposal is None:
         raise UnknownProposal()
@@ -297,7 +310,13 @@ def save_moved(
 
 
 def _record(
-    proposal: Proposal, kind: str, *, by: Actor, before: str = "", reason: str = "", body: dict[str, Any] | None = None
+    proposal: Proposal,
+    kind: str,
+    *,
+    by: Actor,
+    before: str = "",
+    reason: str = "",
+    body: dict[str, Any] | None = None,
 ) -> None:
     record(
         by=by, kind=kind, tenant_id=proposal.tenant_id, subject_type="proposal", subject_id=proposal.pk,

@@ -63,4 +63,3 @@ class ReasonCode(TextChoices):
     SUSPICIOUS = "suspicious", "Looks like abuse"
     DUPLICATE = "duplicate", "Already done"
     OTHER = "other", "Another reason"
-

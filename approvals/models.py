@@ -16,7 +16,8 @@ from common.tenancy import SameTenant, TenantRow, tenant_key
 
 S = ProposalStatus
 BOUND = (
-    "tenant", "run_id", "step", "generation", "version", "workflow", "workflow_version", "operation", "operation_version",
+    "tenant", "run_id", "step", "generation", "version", "workflow", "workflow_version", "operation",
+    "operation_version",
     "mode", "target", "contract", "digest", "material_digest", "business_key", "idempotency_key", "view",
     "view_digest", "volatile", "policy", "needed", "group", "proposed_by", "excluded_users", "decide_by",
     "execute_within_s", "supersedes", "created_at",
@@ -86,7 +87,9 @@ class Proposal(ProtectedStateMixin, TenantRow):
         ]
         constraints = [
             tenant_key("approvals_proposal_tenant_id"),
-            models.UniqueConstraint(fields=["tenant", "id", "mode"], name="approvals_proposal_tenant_id_mode"),
+            models.UniqueConstraint(
+                fields=["tenant", "id", "mode"], name="approvals_proposal_tenant_id_mode"
+            ),
             SameTenant(field="group", name="approvals_proposal_group_tenant"),
             SameTenant(field="supersedes", name="approvals_proposal_supersedes_tenant"),
             models.CheckConstraint(condition=Q(status__in=S.values), name="approvals_proposal_status_known"),
@@ -106,7 +109,9 @@ class Proposal(ProtectedStateMixin, TenantRow):
                 name="approvals_proposal_ended_once_final",
             ),
             models.UniqueConstraint(
-                fields=["supersedes"], condition=Q(supersedes__isnull=False), name="approvals_proposal_one_successor"
+                fields=["supersedes"],
+                condition=Q(supersedes__isnull=False),
+                name="approvals_proposal_one_successor",
             ),
             models.UniqueConstraint(
                 fields=["tenant", "run_id", "step"],
@@ -175,7 +180,9 @@ class Proposal(ProtectedStateMixin, TenantRow):
 class Evidence(TenantRow):
     """One piece that the proposal rests on. Its digest is salted, so that erased content cannot be guessed."""
 
-    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="evidence")
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="evidence"
+    )
     position = models.PositiveSmallIntegerField()
     kind = models.CharField(max_length=40)
     title = models.CharField(max_length=200)
@@ -188,15 +195,28 @@ class Evidence(TenantRow):
     fresh_until = models.DateTimeField(null=True)
     asserted = models.BooleanField(default=False)
     """Given by an outside proposer and not fetched by us."""
-    data_class = models.CharField(max_length=10, choices=[(c.value, c.value) for c in DataClass], default=DataClass.BUSINESS.value)
+    data_class = models.CharField(
+        max_length=10, choices=[(c.value, c.value) for c in DataClass], default=DataClass.BUSINESS.value
+    )
 
     class Meta:
         triggers: ClassVar = [
             Frozen(
                 name="approvals_evidence_bound",
                 fields=[
-                    "tenant", "proposal", "position", "kind", "title", "source", "ref", "salt", "digest",
-                    "captured_at", "fresh_until", "asserted", "data_class",
+                    "tenant",
+                    "proposal",
+                    "position",
+                    "kind",
+                    "title",
+                    "source",
+                    "ref",
+                    "salt",
+                    "digest",
+                    "captured_at",
+                    "fresh_until",
+                    "asserted",
+                    "data_class",
                 ],
                 erasable=["content"],
             )
@@ -214,11 +234,15 @@ class Evidence(TenantRow):
 class Decision(TenantRow):
     """What one person, or one policy rule, said about exactly one pair of digests."""
 
-    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="decisions")
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="decisions"
+    )
     kind = models.CharField(max_length=20, choices=DecisionKind.choices)
     user = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
     role = models.CharField(max_length=20, blank=True)
-    group = models.ForeignKey(Group, null=True, on_delete=models.PROTECT, db_constraint=False, related_name="+")
+    group = models.ForeignKey(
+        Group, null=True, on_delete=models.PROTECT, db_constraint=False, related_name="+"
+    )
     rule = models.CharField(max_length=80, blank=True)
     rule_version = models.PositiveIntegerField(null=True)
     digest = models.CharField(max_length=64)
@@ -238,10 +262,25 @@ class Decision(TenantRow):
             Frozen(
                 name="approvals_decision_bound",
                 fields=[
-                    "tenant", "proposal", "kind", "user", "role", "group", "rule", "rule_version", "digest",
-                    "view_digest", "parts_seen", "acknowledged", "reason_code", "reason", "performed_by", "via", "at",
+                    "tenant",
+                    "proposal",
+                    "kind",
+                    "user",
+                    "role",
+                    "group",
+                    "rule",
+                    "rule_version",
+                    "digest",
+                    "view_digest",
+                    "parts_seen",
+                    "acknowledged",
+                    "reason_code",
+                    "reason",
+                    "performed_by",
+                    "via",
+                    "at",
                 ],
-            )  # fmt: skip
+            )
         ]
         constraints = [
             tenant_key("approvals_decision_tenant_id"),
@@ -264,5 +303,3 @@ class Decision(TenantRow):
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.performed_by}"
-
-

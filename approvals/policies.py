@@ -86,5 +86,6 @@ def valid_approvals(proposal: Proposal, votes: Sequence[Decision], *, lock: bool
 def approved_by_rule(proposal: Proposal, votes: Sequence[Decision]) -> bool:
     """Whether the policy's own rule approved exactly these digests (allowed on stage *execute* only)."""
     return any(
-        vote.rule and (vote.digest, vote.view_digest) == (proposal.digest, proposal.view_digest) for vote in votes
+        vote.rule and (vote.digest, vote.view_digest) == (proposal.digest, proposal.view_digest)
+        for vote in votes
     )

@@ -37,7 +37,9 @@ def prepare(site: Site, propose: Propose, *, version: int | None = None) -> Prep
         normalized = operation.arguments.normalize(dict(propose.arguments))
     except ArgumentsRefused as refused:
         problems = [{"path": error.path, "code": error.code} for error in refused.errors]
-        raise Malformed("invalid_arguments", {"arguments": dict(propose.arguments), "errors": problems}) from None
+        raise Malformed(
+            "invalid_arguments", {"arguments": dict(propose.arguments), "errors": problems}
+        ) from None
     draft = Draft(operation, normalized.material, normalized.volatile, target="", pins={})
     arguments = draft.arguments
     facts = operation.look(site, arguments)

@@ -111,7 +111,11 @@ def _content_hash(*classes: type[Any]) -> str:
 
 
 def _is_docstring(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def register_definitions(*, clock: Clock) -> list[str]:
@@ -131,7 +135,9 @@ def _register_one(kind: str, name: str, version: int, content: str, clock: Clock
     same = next((row for row in rows if row.version == version), None)
     if same is not None:
         if same.content_hash != content:
-            raise ChangedUnderOldNumber(f"{kind} {name} was changed under version {version}: raise its version")
+            raise ChangedUnderOldNumber(
+                f"{kind} {name} was changed under version {version}: raise its version"
+            )
         return False
     newest = not rows or version > rows[-1].version
     if newest:
@@ -140,4 +146,3 @@ def _register_one(kind: str, name: str, version: int, content: str, clock: Clock
         kind=kind, name=name, version=version, content_hash=content, registered_at=clock(), is_current=newest
     )
     return True
-

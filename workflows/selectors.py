@@ -28,7 +28,9 @@ def get_run(tenant_id: UUID, run_id: UUID) -> Run:
 
 
 def get_command(tenant_id: UUID, command_id: UUID) -> Command:
-    command = Command.objects.select_related("proposal", "step").filter(tenant_id=tenant_id, pk=command_id).first()
+    command = (
+        Command.objects.select_related("proposal", "step").filter(tenant_id=tenant_id, pk=command_id).first()
+    )
     if command is None:
         raise UnknownCommand()
     return command
@@ -54,7 +56,9 @@ def steps_of(run: Run) -> list[Step]:
 
 
 def commands_of(run: Run) -> list[Command]:
-    return list(Command.objects.filter(run=run).select_related("step", "proposal").order_by("created_at", "id"))
+    return list(
+        Command.objects.filter(run=run).select_related("step", "proposal").order_by("created_at", "id")
+    )
 
 
 def attempts_of(command: Command) -> list[Attempt]:
@@ -119,9 +123,12 @@ def _waiting(run: Run, steps: Sequence[Step]) -> dict[str, Any] | None:
 def _versions(commands: Sequence[Command], run: Run) -> dict[str, Any]:
     operations = {command.operation: command.operation_version for command in commands}
     policies = {command.proposal.policy["version"] for command in commands}
-    return {"policy": max(policies, default=None), "model": None, "prompt": None, "operations": operations} | (
-        run.versions or {}
-    )
+    return {
+        "policy": max(policies, default=None),
+        "model": None,
+        "prompt": None,
+        "operations": operations,
+    } | (run.versions or {})
 
 
 def _step(step: Step, command: Command | None) -> dict[str, Any]:
@@ -146,6 +153,7 @@ def _iso(at: datetime | None) -> str | None:
 
 def stage_titles(run: Run) -> dict[str, str]:
     """What the steps are called on a page."""
-    return {stage.key: stage.key.replace("_", " ").capitalize() for stage in registry.workflow(run.workflow).stages}
-
-
+    return {
+        stage.key: stage.key.replace("_", " ").capitalize()
+        for stage in registry.workflow(run.workflow).stages
+    }

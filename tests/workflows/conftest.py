@@ -1,6 +1,5 @@
 """What the tests of runs and commands share: the toy workflow, a tenant with two reviewers, and short verbs."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -73,7 +72,12 @@ class Desk:
         return Submission(**(values | changes))
 
     def decide(
-        self, proposal: Proposal, kind: str = "approve", user: User | None = None, clock: Clock = db_clock, **changes: Any
+        self,
+        proposal: Proposal,
+        kind: str = "approve",
+        user: User | None = None,
+        clock: Clock = db_clock,
+        **changes: Any,
     ) -> DecisionOutcome:
         user = user or self.ada
         return decide(
@@ -92,13 +96,13 @@ class Desk:
 
 
 @pytest.fixture
-def desk(transactional_db: None) -> Generator[Desk]:
+def desk(transactional_db: None) -> Desk:
     toy.install()
     registry.register_definitions(clock=db_clock)
     tenant = make_tenant("harbour")
     ada = make_user(tenant, "ada", roles=[Role.REVIEWER])
     ben = make_user(tenant, "ben", roles=[Role.REVIEWER])
-    yield Desk(tenant, ada, ben, toy.reset())
+    return Desk(tenant, ada, ben, toy.reset())
 
 
 def state(run_id: UUID) -> tuple[str, dict[str, str]]:

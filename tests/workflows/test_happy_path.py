@@ -20,7 +20,12 @@ def test_from_event_to_effect(desk: Desk) -> None:
     proposal = Proposal.objects.get(run_id=run.pk)
     assert proposal.consequence == "Pay EUR 10.00 for order 1042."
     outcome = desk.decide(proposal)
-    assert (outcome.result, outcome.votes, outcome.needed, outcome.proposal_status) == ("approved", 1, 1, "approved")
+    assert (outcome.result, outcome.votes, outcome.needed, outcome.proposal_status) == (
+        "approved",
+        1,
+        1,
+        "approved",
+    )
     assert state(run.pk)[0] == "executing"
 
     assert desk.work() == 1

@@ -189,7 +189,9 @@ def _withdrawn(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: 
     run.outcome = run.outcome or "withdrawn"
 
 
-def _invalidated(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
+def _invalidated(
+    run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
+) -> None:
     summary = "The proposal is no longer valid. It can be asked again."
     stop_step(run, step, "proposal_invalidated", summary, by=by, now=now, proposal_id=proposal.pk)
 

@@ -133,7 +133,9 @@ def propose_from_outside(
     except IntegrityError as error:
         if not violates(error, "workflows_sourceevent_once"):
             raise
-        known = _known(tenant, request, hash_)  # the same request came twice at once, and the other one has won
+        known = _known(
+            tenant, request, hash_
+        )  # the same request came twice at once, and the other one has won
         assert known is not None
         return Proposed(known, created=False)
 

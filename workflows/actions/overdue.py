@@ -73,11 +73,15 @@ def _command_moves(run: Run) -> bool:
 
 def _report_stalled(run: Run, *, by: Actor, now: datetime) -> None:
     """A command that should have moved has not. It keeps its own clocks; people are told."""
-    command = Command.objects.filter(run=run, status__in=CommandStatus.live_states).select_related("step").first()
+    command = (
+        Command.objects.filter(run=run, status__in=CommandStatus.live_states).select_related("step").first()
+    )
     if command is None:
         return
     owner = registry.workflow(run.workflow).contract.owner
-    summary = f"The action has been {CommandStatus(command.status).label.lower()} for longer than it should be."
+    summary = (
+        f"The action has been {CommandStatus(command.status).label.lower()} for longer than it should be."
+    )
     stop = Stop(run, command.step.key, "stalled", summary, owner, command.pk, command.proposal_id)
     stopped(stop, by=by, at=now)
 
@@ -129,5 +133,3 @@ def _not_supplied(run: Run, step: Step, steps: list[Step], *, by: Actor, now: da
     else:
         summary = "The requester did not supply in time what was asked for."
         stop_step(run, step, "data_not_supplied", summary, by=by, now=now)
-
-

@@ -67,7 +67,9 @@ def create_proposal(
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
     automatic = prepared.verdict.verdict == "auto" and run.stage == "execute"
-    proposal = _insert(run, step, prepared, bound, view, generation, decide_by, now, automatic, supersedes, by)
+    proposal = _insert(
+        run, step, prepared, bound, view, generation, decide_by, now, automatic, supersedes, by
+    )
     _insert_evidence(proposal, pieces)
     step.proposal_id, step.generation = proposal.pk, generation
     on_expiry = registry.workflow(run.workflow).contract.on_expiry
@@ -93,7 +95,9 @@ def reissue(run: Run, step: Step, old: Proposal, *, by: Actor, clock: Clock, now
 def _prepared_again(old: Proposal) -> Prepared:
     contract = read_contract(bytes(old.contract))
     operation = registry.operation(old.operation, old.operation_version)
-    draft = Draft(operation, contract["arguments"], parse_object(bytes(old.volatile)), old.target, contract["pins"])
+    draft = Draft(
+        operation, contract["arguments"], parse_object(bytes(old.volatile)), old.target, contract["pins"]
+    )
     view = view_of(old)
     own = build_view(
         operation=old.operation, operation_version=old.operation_version, contract_digest=old.digest, headline="",
@@ -161,7 +165,9 @@ def _next_generation(run: Run, step: Step, material: str) -> int:
 
 def _family(run: Run) -> list[UUID]:
     """The original run and its replays: they share keys and counts."""
-    replays = Run.objects.filter(tenant_id=run.tenant_id, original_id=run.identity).values_list("pk", flat=True)
+    replays = Run.objects.filter(tenant_id=run.tenant_id, original_id=run.identity).values_list(
+        "pk", flat=True
+    )
     return [run.identity, *replays]
 
 

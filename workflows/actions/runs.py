@@ -121,7 +121,8 @@ def _checked_input(flow: type[Workflow], raw: Mapping[str, Any]) -> bytes:
         flow.contract.input.model_validate(dict(raw))
     except ValidationError as error:
         problems = [
-            {"path": "/".join(map(str, problem["loc"])), "code": problem["type"]} for problem in error.errors()
+            {"path": "/".join(map(str, problem["loc"])), "code": problem["type"]}
+            for problem in error.errors()
         ]
         raise InvalidRunInput(errors=problems) from None
     return canonicalize(dict(raw))
@@ -252,5 +253,3 @@ def correct_outcome(
         run_id=run.pk, from_state=before, to_state=run.corrected_outcome, reason="corrected by a person",
     )  # fmt: skip
     return run
-
-

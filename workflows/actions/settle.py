@@ -27,7 +27,11 @@ class UnknownRun(NotFound):
 def lock_run(tenant_id: UUID, run_id: UUID) -> Run:
     """The run, locked until the end of the transaction; its lock covers its steps. Last in the lock order."""
     require_transaction()
-    row = Run.objects.select_for_update(of=("self",), no_key=True).filter(tenant_id=tenant_id, pk=run_id).first()
+    row = (
+        Run.objects.select_for_update(of=("self",), no_key=True)
+        .filter(tenant_id=tenant_id, pk=run_id)
+        .first()
+    )
     if row is None:
         raise UnknownRun()
     return row
@@ -132,7 +136,9 @@ def save_step(step: Step, before: str, *, by: Actor, reason: str = "") -> None:
     )  # fmt: skip
 
 
-def make_wait(step: Step, wait: StepWait, *, by: Actor, reason: str = "", due_at: datetime | None = None) -> None:
+def make_wait(
+    step: Step, wait: StepWait, *, by: Actor, reason: str = "", due_at: datetime | None = None
+) -> None:
     before = step.status
     step.wait(for_=wait.for_, wait_id=wait.wait_id, until=wait.until, on_expiry=wait.on_expiry, due_at=due_at)
     save_step(step, before, by=by, reason=reason)

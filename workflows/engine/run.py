@@ -90,7 +90,11 @@ def _context(run: Run, step: Step) -> StageContext:
 def _results(run: Run, documents: dict[UUID, Document]) -> dict[str, Any]:
     """What earlier steps found; a completed step is never run again."""
     done = Step.objects.filter(run=run, status=StepStatus.COMPLETED, result_ref__isnull=False)
-    return {key: load_json(documents[ref]) for key, ref in done.values_list("key", "result_ref") if ref in documents}
+    return {
+        key: load_json(documents[ref])
+        for key, ref in done.values_list("key", "result_ref")
+        if ref in documents
+    }
 
 
 def _data(documents: dict[UUID, Document]) -> dict[str, Any]:
@@ -100,5 +104,3 @@ def _data(documents: dict[UUID, Document]) -> dict[str, Any]:
         if document.kind.startswith("data."):
             supplied.update(load_json(document))
     return supplied
-
-

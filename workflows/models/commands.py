@@ -44,7 +44,9 @@ class Command(ProtectedStateMixin, TenantRow):
     token is not the row's changes nothing.
     """
 
-    proposal = models.OneToOneField(Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="command")
+    proposal = models.OneToOneField(
+        Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="command"
+    )
     mode = models.CharField(max_length=10, default=Mode.LIVE)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, db_constraint=False, related_name="commands")
     step = models.ForeignKey(Step, on_delete=models.PROTECT, db_constraint=False, related_name="commands")
@@ -196,7 +198,10 @@ class Command(ProtectedStateMixin, TenantRow):
         self.lease_token, self.lease_until = token, lease_until
 
     @transition(
-        field=status, source=[C.CLAIMED, C.SENT, C.UNKNOWN, C.HELD], target=C.READY, conditions=[_not_resent_or_settled]
+        field=status,
+        source=[C.CLAIMED, C.SENT, C.UNKNOWN, C.HELD],
+        target=C.READY,
+        conditions=[_not_resent_or_settled],
     )
     def free(self, *, due_at: datetime) -> None:
         """Nothing was sent, or it is settled that nothing happened: a worker may take it again."""
@@ -220,7 +225,9 @@ class Command(ProtectedStateMixin, TenantRow):
         self.due_at, self.failure_code = due_at, code
 
     @transition(field=status, source=[C.SENT, C.UNKNOWN], target=C.CONFIRMED)
-    def confirm(self, *, at: datetime, by: SettledBy, reference: str, effect: Effect = Effect.HAPPENED) -> None:
+    def confirm(
+        self, *, at: datetime, by: SettledBy, reference: str, effect: Effect = Effect.HAPPENED
+    ) -> None:
         self._end(at, effect, by)
         self.provider_reference, self.failure_code = reference[:200], ""
 
@@ -256,7 +263,9 @@ class Command(ProtectedStateMixin, TenantRow):
 class Attempt(ProtectedStateMixin, TenantRow):
     """One physical try, with the time of every boundary it crossed."""
 
-    command = models.ForeignKey(Command, on_delete=models.PROTECT, db_constraint=False, related_name="attempts")
+    command = models.ForeignKey(
+        Command, on_delete=models.PROTECT, db_constraint=False, related_name="attempts"
+    )
     number = models.PositiveSmallIntegerField()
     worker = models.CharField(max_length=120)
     token = models.UUIDField()
@@ -326,7 +335,9 @@ class Attempt(ProtectedStateMixin, TenantRow):
 class Lookup(TenantRow):
     """One question to the provider, *did this happen?* Not an attempt: it cannot cause anything."""
 
-    command = models.ForeignKey(Command, on_delete=models.PROTECT, db_constraint=False, related_name="lookup_rows")
+    command = models.ForeignKey(
+        Command, on_delete=models.PROTECT, db_constraint=False, related_name="lookup_rows"
+    )
     asked_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     worker = models.CharField(max_length=120)
@@ -341,13 +352,22 @@ class Lookup(TenantRow):
         triggers: ClassVar = [
             Frozen(
                 name="workflows_lookup_frozen",
-                fields=["tenant", "command", "asked_at", "ended_at", "finding", "provider_reference", "settled"],
+                fields=[
+                    "tenant",
+                    "command",
+                    "asked_at",
+                    "ended_at",
+                    "finding",
+                    "provider_reference",
+                    "settled",
+                ],
             )
         ]
         constraints = [
             SameTenant(field="command", name="workflows_lookup_command_tenant"),
             models.CheckConstraint(
-                condition=Q(finding__in=("happened", "not_found", "no_answer")), name="workflows_lookup_finding_known"
+                condition=Q(finding__in=("happened", "not_found", "no_answer")),
+                name="workflows_lookup_finding_known",
             ),
         ]
         indexes = [models.Index(fields=["command", "asked_at"], name="workflows_lookup_command")]

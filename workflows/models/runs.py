@@ -132,7 +132,8 @@ class Run(ProtectedStateMixin, TenantRow):
                 name="workflows_run_finished_once_final",
             ),
             models.CheckConstraint(
-                condition=~Q(status__in=R.final_states) | ~Q(outcome=""), name="workflows_run_final_has_outcome"
+                condition=~Q(status__in=R.final_states) | ~Q(outcome=""),
+                name="workflows_run_final_has_outcome",
             ),
             models.CheckConstraint(
                 condition=Q(kind=RunKind.ORIGINAL, original__isnull=True)
@@ -222,7 +223,9 @@ class Step(ProtectedStateMixin, TenantRow):
                     Q(status=T.WAITING, wait_id__isnull=False, waiting_until__isnull=False)
                     & Q(waiting_for__in=WaitingFor.values, on_expiry__in=OnExpiry.values)
                 )
-                | (~Q(status=T.WAITING) & Q(waiting_for="", wait_id__isnull=True, waiting_until__isnull=True)),
+                | (
+                    ~Q(status=T.WAITING) & Q(waiting_for="", wait_id__isnull=True, waiting_until__isnull=True)
+                ),
                 name="workflows_step_waits_for_something_with_a_clock",
             ),
             models.CheckConstraint(
@@ -241,7 +244,9 @@ class Step(ProtectedStateMixin, TenantRow):
                 fields=["lane", "due_at", "id"], condition=Q(due_at__isnull=False), name="workflows_step_due"
             ),
             models.Index(fields=["lease_until"], condition=Q(status="running"), name="workflows_step_leased"),
-            models.Index(fields=["waiting_until"], condition=Q(status="waiting"), name="workflows_step_waiting"),
+            models.Index(
+                fields=["waiting_until"], condition=Q(status="waiting"), name="workflows_step_waiting"
+            ),
         ]
         ordering = ["run_id", "position"]
 
@@ -271,7 +276,13 @@ class Step(ProtectedStateMixin, TenantRow):
 
     @transition(field=status, source=[T.PENDING, T.RUNNING, T.WAITING], target=T.WAITING)
     def wait(
-        self, *, for_: WaitingFor, wait_id: UUID, until: datetime, on_expiry: OnExpiry, due_at: datetime | None = None
+        self,
+        *,
+        for_: WaitingFor,
+        wait_id: UUID,
+        until: datetime,
+        on_expiry: OnExpiry,
+        due_at: datetime | None = None,
     ) -> None:
         self._clear_lease()
         self.waiting_for, self.wait_id, self.waiting_until, self.on_expiry = for_, wait_id, until, on_expiry
@@ -296,7 +307,13 @@ class Step(ProtectedStateMixin, TenantRow):
         self._finish(at)
 
     def _clear_wait(self) -> None:
-        self.waiting_for, self.wait_id, self.waiting_until, self.on_expiry, self.asks = "", None, None, "", None
+        self.waiting_for, self.wait_id, self.waiting_until, self.on_expiry, self.asks = (
+            "",
+            None,
+            None,
+            "",
+            None,
+        )
 
     def _clear_lease(self) -> None:
         self.lease_token, self.lease_until = None, None

@@ -74,7 +74,9 @@ def _claim(*, limit: int, lane: Lane, worker: str, by: Actor, clock: Clock) -> l
     if not rows:
         return []
     now = clock()
-    claims = [Claim(row["id"], row["tenant_id"], row["proposal_id"], new_id(), row["tries"] == 0) for row in rows]
+    claims = [
+        Claim(row["id"], row["tenant_id"], row["proposal_id"], new_id(), row["tries"] == 0) for row in rows
+    ]
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {
             "ids": [claim.command_id for claim in claims], "tokens": [claim.token for claim in claims],

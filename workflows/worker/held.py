@@ -146,7 +146,9 @@ def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str
             assert settlement.void_reason is not None
             command.make_void(at=held.now, reason=settlement.void_reason)
         case Move.CANCEL:
-            command.cancel(at=held.now, by=SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK)
+            command.cancel(
+                at=held.now, by=SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK
+            )
         case other:
             raise AssertionError(f"{other} is no settlement")
     save_command(command, before, by=held.by, reason=code or command.void_reason, digest=held.proposal.digest)

@@ -1,4 +1,4 @@
-"""From claimed to sent: pins outside any transaction, then one transaction that checks everything and commits *sent*."""
+"""From claimed to sent: pins outside any transaction, then one that checks everything and commits *sent*."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -38,7 +38,9 @@ def store_answer(claim: Claim, seen: Observation, *, by: Actor, clock: Clock) ->
     return meaning
 
 
-def _keep_late_evidence(claim: Claim, seen: Observation, meaning: Meaning, *, by: Actor, now: datetime) -> None:
+def _keep_late_evidence(
+    claim: Claim, seen: Observation, meaning: Meaning, *, by: Actor, now: datetime
+) -> None:
     """On its own attempt and nowhere else; reconcile reads it before it asks the provider."""
     evidence = {
         "meaning": meaning.value, "status": seen.status, "reference": seen.reference, "code": seen.code,
