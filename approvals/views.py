@@ -91,7 +91,7 @@ def bar(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     return bar_fragment(request, screen, bar_for(screen, actor_of(request)))
 
 
-@http_methods(write=("POST",))
+@http_methods(read=(), write=("POST",))
 @role_required()
 @never_cache
 def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:

@@ -24,6 +24,22 @@ from common import spans
 from common.desk_parts import Leader
 from common.display import visible
 
+# What is odd about a text, in the two or three words that end a line of the checklist.
+CALLS: Final = {
+    "bidi_control": "reversed reading order",
+    "invisible": "hidden characters",
+    "tag_chars": "hidden message",
+    "variation_selector": "hidden bytes",
+    "blank_letter": "blank letters",
+    "nonascii_space": "unusual spaces",
+    "line_sep": "unusual line ends",
+    "control": "control characters",
+    "ansi_escape": "terminal commands",
+    "private_use": "private-use characters",
+    "unassigned": "unknown characters",
+    "mixed_script": "look-alike letters",
+    "stacked_marks": "stacked marks",
+}
 HIDDEN: Final = "⟦personal, not shown to your role⟧"
 SEES_PERSONAL: Final = (Role.REVIEWER, Role.AUDITOR, Role.OWNER)
 
@@ -261,7 +277,7 @@ def check_rows(view: ViewDocument, acknowledged: frozenset[str]) -> tuple[Check,
             rows[warning.id] = Check(
                 code=warning.id,
                 name=warning.label,
-                call=warning.code.replace("_", " ").replace(".", ", "),
+                call=CALLS.get(warning.code, warning.code.replace("_", " ")),
                 why=warning.sentence,
                 field=field.id if field else "",
                 seen=warning.id in acknowledged,

@@ -18,7 +18,7 @@ from common import spans
 PAGE_SIZE: Final = 25
 SOON: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
-VIEWS: Final = {"": "All", "mine": "For you", "soon": "Within the hour"}
+VIEWS: Final = {"": "All", "mine": "For you", "soon": "Expiring"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,7 @@ def queue_screen(
     listed = rows.filter(conditions[view])
     page, more = one_page(listed, query.get("after", ""), membership.user_id)
     shown = [queue_row(proposal, membership, now) for proposal in page]
+    in_all = waiting_count(membership.tenant_id, now) if filtered else totals[""]
     return QueueScreen(
         groups=grouped(shown, now),
         tabs=tuple(
@@ -135,7 +136,7 @@ def queue_screen(
         ),
         view=view,
         total=totals[view],
-        all=waiting_count(membership.tenant_id, now),
+        all=in_all,
         soon=listed.filter(conditions["soon"]).count() if view else totals["soon"],
         oldest=spans.span((now - counts["oldest"]).total_seconds()) if counts["oldest"] else "",
         says=f"{len(shown)} of {totals[view]} shown, the most urgent first",
@@ -144,7 +145,7 @@ def queue_screen(
         more=address(query, view=view, after=cursor_of(page[-1])) if more else "",
         filtered=filtered,
         unfiltered=address(QueryDict(), view=view),
-        beside=f"{waiting_count(membership.tenant_id, now)} wait in all.",
+        beside=f"{in_all} wait in all.",
     )
 
 

@@ -165,9 +165,11 @@ def ring_context(until: datetime, now: datetime, since: datetime | None) -> dict
 
 @register.simple_tag
 def time_left(until: datetime, now: datetime) -> str:
-    """Return the time left in words for a row, or "over"."""
+    """Return the time left in words for a row, in whole days from a day on; "over" once it is."""
     left = (until - now).total_seconds()
-    return spans.span(left) if left > 0 else "over"
+    if left <= 0:
+        return "over"
+    return spans.span(left if left < spans.DAY else left - left % spans.DAY)
 
 
 @register.simple_tag

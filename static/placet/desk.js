@@ -161,6 +161,9 @@
     target.scrollTop = 0;
     if (event.detail.requestConfig.triggeringEvent?.type === "click") document.getElementById("say")?.focus();
   });
+  // A toast says what was done and goes; what needs a decision is never told by one.
+  const fade = () => all("#toasts .toast").forEach((toast) => setTimeout(() => toast.remove(), 8000));
+  document.addEventListener("htmx:oobAfterSwap", (event) => { if (event.detail.target.id === "toasts") fade(); });
   const lost = () => {
     const toasts = document.getElementById("toasts");
     if (!toasts) return;
@@ -174,4 +177,5 @@
   document.addEventListener("htmx:responseError", lost);
 
   decorate(document);
+  fade();
 })();

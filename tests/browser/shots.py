@@ -14,6 +14,8 @@ from playwright.sync_api import Page
 
 DESKTOP = (1280, 900)
 PHONE = (390, 844)
+# Colours change within 120 ms of a change of scheme.
+SETTLE_MS = 200
 Scheme = Literal["light", "dark"]
 
 
@@ -31,6 +33,7 @@ def shoot(page: Page, name: str, *, full: bool = True) -> list[Path]:
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(SETTLE_MS)
             target = shots_dir() / f"{name}-{size_name}-{scheme}.png"
             page.screenshot(path=target, full_page=full)
             made.append(target)
