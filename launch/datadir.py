@@ -67,7 +67,7 @@ class DataDir:
     def publish(self, environment: dict[str, str]) -> None:
         """Leaves the addresses for other commands, readable by this user only."""
         lines = [f"{key}={shlex.quote(value)}" for key, value in sorted(environment.items())]
-        _write_private(self._environment_file, "\n".join(lines) + "\n")
+        write_private(self._environment_file, "\n".join(lines) + "\n")
 
     def published(self) -> dict[str, str] | None:
         """What a running launcher has left, or None. Ask only when `take` said no."""
@@ -94,7 +94,7 @@ class DataDir:
     def remember(self, file: str, name: str, value: T) -> T:
         path = self.path / file
         known = json.loads(path.read_text()) if path.exists() else {}
-        _write_private(path, json.dumps(known | {name: value}, indent=2) + "\n")
+        write_private(path, json.dumps(known | {name: value}, indent=2) + "\n")
         return value
 
     def log(self, name: str) -> Path:
@@ -105,7 +105,7 @@ class DataDir:
         return path
 
 
-def _write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
     """Writes the file whole or not at all, with mode 0600 from the first byte on."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

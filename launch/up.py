@@ -16,11 +16,14 @@ from launch.datadir import ROOT, DataDir
 from launch.environment import Backends, for_process, product_environment
 from launch.greeting import greeting
 from launch.process import die_with_parent
+from launch.provider import Provider
 from launch.supervisor import Program, Supervisor
 
 _FIRST_PORT, _PORTS_TRIED = 8000, 1000
 _READY_WITHIN = 60.0
 _PYTHON = sys.executable
+# Workers need not know of each other: what is due stands in the database.
+_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def say(text: str) -> None:
@@ -120,26 +123,12 @@ class Run:
 
     def _start_programs(self) -> None:
         if self.options.demo or self.demo_file.exists():
-            port = self._provider_port()
-            self.env["PLACET_REFUNDS_URL"] = f"http://127.0.0.1:{port}"
-            self.env["PLACET_REFUNDS_KEYS"] = str(self.data.path / "refunds-keys.json")
-            folder = self.data.folder("provider")
-            self._run(
-                "provider", "-m", "examples.refunds.provider", "--data", str(folder), "--port", str(port)
-            )
+            provider = Provider(self.data)
+            self.env |= provider.environment()
+            self._run("provider", *provider.command())
         descriptor = self.listener.fileno()
         self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor])
-        self._run(
-            "worker",
-            *_celery(
-                "worker",
-                "-c",
-                str(self.options.workers),
-                "--without-gossip",
-                "--without-mingle",
-                "--without-heartbeat",
-            ),
-        )
+        self._run("worker", *_celery("worker", "-c", str(self.options.workers), *_QUIET))
         self._run("sweep", "manage.py", "sweep")
         schedule = str(self.data.path / "beat-schedule")
         self._run("beat", *_celery("beat", "--pidfile", "", "--schedule", schedule))
@@ -148,18 +137,6 @@ class Run:
         env = for_process(self.env)
         log = self.data.log(name)
         self.supervisor.run(Program(name, [_PYTHON, *arguments], env, log, ROOT, pass_fds or []))
-
-    def _provider_port(self) -> int:
-        """The port of last time, if it is free: addresses of the provider are stored in the database."""
-        last = self.data.recall("ports.json", "provider")
-        for candidate in (last, 0) if last else (0,):
-            with socket.socket() as probe:
-                try:
-                    probe.bind(("127.0.0.1", candidate))
-                except OSError:
-                    continue
-                return self.data.remember("ports.json", "provider", int(probe.getsockname()[1]))
-        raise LaunchError("There is no free port for the provider.")
 
     def _manage(
         self, *arguments: str, owner: bool = False, extra: dict[str, str] | None = None
