@@ -216,7 +216,7 @@ def _result_of(proposal: Proposal, vote: Decision) -> DecisionResult:
         return DecisionResult.REJECTED
     if vote.kind == DecisionKind.REQUEST_CHANGES:
         return DecisionResult.CHANGES_REQUESTED
-    return DecisionResult.APPROVED if proposal.decided_at else DecisionResult.RECORDED
+    return DecisionResult.APPROVED if proposal.execute_by else DecisionResult.RECORDED
 
 
 def _command_id(proposal: Proposal) -> UUID | None:

@@ -4,6 +4,7 @@ One thread per process publishes, and many rings in a short time become one mess
 the broker: a broker that hangs or is gone costs nothing but the time until the sweep looks by itself.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,10 @@ class Doorbell:
                 self._thread.start()
             self._wake.notify()
 
+    def forget_parent(self) -> None:
+        """After a fork: the thread stayed with the parent, and the lock may have been held by it at that moment."""
+        self._waiting, self._wake, self._thread = set(), threading.Condition(), None
+
     def _run(self) -> None:
         while True:
             with self._wake:
@@ -60,3 +65,4 @@ def _publish(task: str) -> None:
 
 
 doorbell = Doorbell(_publish)
+os.register_at_fork(after_in_child=doorbell.forget_parent)

@@ -34,7 +34,7 @@ def open_packet(stop: Stop, by: Actor, at: datetime) -> None:
 
 
 def close_packets(run: Run, step: str, how: str, by: Actor, at: datetime) -> None:
-    """What had stopped at this step goes on or has ended."""
+    """What had stopped at this step goes on or has ended; without a step, everything of a run that has ended."""
     require_transaction()
     for packet in _open_packets(run, step):
         before = packet.status
@@ -44,9 +44,10 @@ def close_packets(run: Run, step: str, how: str, by: Actor, at: datetime) -> Non
 
 
 def _open_packets(run: Run, step: str) -> Any:
-    return RepairPacket.objects.filter(
-        tenant_id=run.tenant_id, run=run, step=step, status__in=PacketStatus.open_states
-    ).order_by("opened_at", "id")
+    packets = RepairPacket.objects.filter(
+        tenant_id=run.tenant_id, run=run, status__in=PacketStatus.open_states
+    )
+    return (packets.filter(step=step) if step else packets).order_by("opened_at", "id")
 
 
 def _record(packet: RepairPacket, kind: str, *, by: Actor, before: str = "") -> None:

@@ -47,7 +47,7 @@ def stopped(stop: Stop, *, by: Actor, at: datetime) -> None:
 
 
 def settled(run: Run, step: str, how: str, *, by: Actor, at: datetime) -> None:
-    """What had stopped at this step goes on or has ended: close its packets, saying how."""
+    """What had stopped at this step goes on or has ended: close its packets, saying how. No step: the run's, all."""
     require_transaction()
     for hook in _on_settled:
         hook(run, step, how, by, at)

@@ -4,14 +4,18 @@ from typing import Any
 
 from celery import shared_task
 
+from common.doorbell import doorbell
 from workflows import sweep
 from workflows.doorbell import WORK
+
+ROUNDS_PER_TASK = 10
 
 
 @shared_task(name=WORK, ignore_result=True)
 def work(**_: Any) -> None:
     """Somebody rang: do what is due now."""
-    sweep.drain()
+    if sweep.drain(rounds=ROUNDS_PER_TASK) >= ROUNDS_PER_TASK:
+        doorbell.ring(WORK)  # more may be due; a short task lets a worker that must stop do so soon
 
 
 @shared_task(name="workflows.tasks.tick", ignore_result=True)

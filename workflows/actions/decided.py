@@ -32,6 +32,7 @@ from workflows.actions.settle import (
 )
 from workflows.doorbell import ring_on_commit
 from workflows.enums import CommandStatus, OnExpiry, StepStatus, VoidReason, WaitingFor
+from workflows.hooks import settled
 from workflows.models import Command, Run, Step
 from workflows.waits import StepWait
 
@@ -55,6 +56,7 @@ def proposal_ended(proposal: Proposal, how: str, *, by: Actor, clock: Clock) -> 
     steps = steps_of(run)
     step = next(step for step in steps if step.key == proposal.step)
     if step.status not in StepStatus.final_states and step.proposal_id == proposal.pk:
+        settled(run, step.key, how, by=by, at=now)
         _ENDS[S(how)](run, step, proposal, steps, by, now)
     settle_run(run, by=by, now=now, steps=steps)
     return None
@@ -67,6 +69,7 @@ def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
     steps = steps_of(run)
     step = next(step for step in steps if step.pk == command.step_id)
     make_wait(step, StepWait(WaitingFor.PROVIDER, proposal.execute_by), by=by, reason="approved")
+    settled(run, step.key, "approved", by=by, at=now)
     settle_run(run, by=by, now=now, steps=steps)
     ring_on_commit()
     return command.pk

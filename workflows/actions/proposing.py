@@ -60,7 +60,7 @@ def create_proposal(
     decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
     generation = _next_generation(run, step, material_digest_of(run.tenant_id, prepared.draft))
     bound = bind(
-        run, step.key, prepared.draft, tenant=tenant, actor=by.performed_by, generation=generation,
+        run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
         evidence=[piece.digest for piece in pieces], decide_by=decide_by,
     )  # fmt: skip
     view = _render(run, prepared, bound, pieces, decide_by)
@@ -240,7 +240,7 @@ def _insert(
         contract=bound.contract, digest=bound.digest, material_digest=bound.material_digest,
         business_key=bound.business_key, idempotency_key=bound.idempotency_key, view=view.to_bytes(),
         view_digest=view.digest, volatile=canonicalize(dict(draft.volatile)), policy=snapshot, needed=needed,
-        group=_group(run, verdict.group), proposed_by=by.performed_by,
+        group=_group(run, verdict.group), proposed_by=run.requested_by,
         excluded_users=[UUID(user) for user in run.excluded_users], consequence=view.consequence,
         summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
         affected=[{"record": c.record, "field": c.field, "before": c.before, "after": c.after}

@@ -52,7 +52,7 @@ def settle_run(run: Run, *, by: Actor, now: datetime, steps: Sequence[Step] | No
         run.settle(status)
     _take_clock(run, rows, now)
     if status in RunStatus.final_states and run.finished_at is None:
-        _finish(run, status, now)
+        _finish(run, status, by=by, now=now)
         _wake_next_of_record(run, now)
     run.state_version += 1
     run.save(update_fields=_SETTLED_FIELDS)
@@ -93,13 +93,14 @@ def _take_clock(run: Run, steps: Sequence[Step], now: datetime) -> None:
     run.waiting_until, run.on_expiry = wait.until, wait.on_expiry
 
 
-def _finish(run: Run, status: str, now: datetime) -> None:
+def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
     contract = registry.workflow(run.workflow).contract
     run.finished_at = now
     if not run.outcome:
         run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else status
     if not run.user_message:
         run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
+    settled(run, "", run.outcome, by=by, at=now)
 
 
 def _wake_next_of_record(run: Run, now: datetime) -> None:

@@ -152,16 +152,18 @@ def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str
         case other:
             raise AssertionError(f"{other} is no settlement")
     save_command(command, before, by=held.by, reason=code or command.void_reason, digest=held.proposal.digest)
-    conclude(held)
+    conclude(held, was_unknown=before == CommandStatus.UNKNOWN)
 
 
-def conclude(held: Held) -> None:
+def conclude(held: Held, *, was_unknown: bool = False) -> None:
     """After the command was saved: carry an end over, and let the run's status follow."""
     run = lock_run(held.command.tenant_id, held.command.run_id)
     steps = steps_of(run)
     step = next(step for step in steps if step.pk == held.command.step_id)
     if held.command.status in CommandStatus.final_states:
         _carry_over(held, run, step, steps)
+    elif was_unknown:
+        settled(run, step.key, "did_not_happen", by=held.by, at=held.now)
     settle_run(run, by=held.by, now=held.now, steps=steps)
 
 
@@ -173,6 +175,7 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
     save_step(step, before_step, by=held.by, reason=proposal.end_reason)
     match ending.step:
         case StepEnd.PERSON:
+            settled(run, step.key, command.status, by=held.by, at=held.now)
             _ask_a_person(held, run, step)
         case StepEnd.APPROVAL_OF_NEXT_VERSION:
             reissue(run, step, proposal, by=held.by, clock=held.clock, now=held.now)

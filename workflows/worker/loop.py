@@ -1,7 +1,7 @@
 """One round of work: claim a few, send and store each. What a wake-up runs, and what the sweep runs without one."""
 
 import structlog
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 from audit.actors import Actor, worker_actor
 from common.clock import Clock, db_clock
@@ -33,9 +33,10 @@ def work(*, limit: int = BATCH, lane: Lane = Lane.NEW, clock: Clock = db_clock) 
         crashpoint("CP3")
         try:
             execute(claim, by=by, clock=clock)
-        except OperationalError:
+        except (OperationalError, InterfaceError):
             # The database went away, perhaps in a commit: what was stored decides, and recovery reads it.
             log.exception("command_left_to_recovery", command_id=str(claim.command_id))
+            connection.close()
     return len(claims)
 
 
