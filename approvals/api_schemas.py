@@ -1,0 +1,279 @@
+"""What the API says and takes about proposals and decisions."""
+
+from base64 import b64encode
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode
+from approvals.models import Decision, Evidence, Proposal
+from approvals.policies import standing_votes
+from approvals.selectors import shown_status
+from common.strictbody import Body
+
+RETRY_AFTER_S = 5
+NextAction = Literal["wait", "provide_data", "fetch_result", "submit_new", "stop"]
+S = ProposalStatus
+
+_ID = "0199d3f0-7b7e-7cc2-8f60-6c1f0d3c5a11"
+_DIGEST = "5f0c5a4d1f4b7a4a0c9b5d1c54fbe1c4a0b7de9f3c5d7a2b1e0f9c8d7a6b5c4d"
+VIEW_EXAMPLE: dict[str, Any] = {
+    "proposal_id": _ID, "digest": _DIGEST, "view_digest": _DIGEST[::-1], "status": "pending",
+    "decide_by": "2026-09-19T17:52:08Z", "state_version": 1, "view": {"headline": "Refund EUR 25.00"},
+    "view_bytes": "eyJ2IjoxfQ==", "receipts": {"main": "WyJ1c2Vy…"}, "to_acknowledge": [],
+}  # fmt: skip
+
+
+class DecisionIn(Body):
+    """One person's decision on exactly the digests that they were shown.
+
+    ``view_receipts`` are the receipts of the view's parts, as a list, or as the view gives them: by part. A decision
+    to approve needs all of them, and every warning of ``to_acknowledge`` in ``acknowledged``.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "digest": _DIGEST, "view_digest": _DIGEST[::-1], "view_receipts": ["WyJ1c2Vy…"],
+                    "decision": "approve", "reason": "", "acknowledged": [],
+                },
+                {
+                    "digest": _DIGEST, "view_digest": _DIGEST[::-1], "view_receipts": [], "decision": "reject",
+                    "reason_code": "wrong_amount", "reason": "The parcel was insured for less.",
+                },
+            ]
+        }
+    )  # fmt: skip
+
+    digest: str = Field(max_length=128)
+    view_digest: str = Field(max_length=128)
+    view_receipts: list[str] | dict[str, str] = Field(default_factory=list, max_length=500)
+    decision: str = Field(max_length=40, json_schema_extra={"enum": [*DecisionKind.values]})
+    reason_code: Annotated[ReasonCode | None, Field(strict=False)] = None
+    reason: str | None = Field(default=None, max_length=2_000)
+    acknowledged: list[str] | None = Field(default=None, max_length=500)
+
+    @property
+    def receipts(self) -> tuple[str, ...]:
+        given = self.view_receipts
+        return tuple(given.values() if isinstance(given, dict) else given)
+
+
+class WithdrawIn(Body):
+    """Why the proposal is taken back."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"reason": "The customer changed their mind."}]}
+    )
+
+    reason: str = Field(max_length=500)
+
+
+class DecisionOut(BaseModel):
+    """What the decision led to: ``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "result": "approved", "votes": 1, "needed": 1, "proposal_status": "approved", "command_id": _ID,
+                    "state_version": 2, "decision_id": _ID, "replayed": False, "next_action": "wait",
+                    "retry_after": 5,
+                }
+            ]
+        }
+    )  # fmt: skip
+
+    result: Literal["recorded", "approved", "rejected", "changes_requested"]
+    votes: int
+    needed: int
+    proposal_status: str
+    command_id: UUID | None
+    state_version: int
+    decision_id: UUID
+    replayed: bool
+    next_action: NextAction
+    retry_after: int | None
+
+
+class VoteOut(BaseModel):
+    """One standing vote: of a person, or of the policy's rule."""
+
+    decision: str
+    by: str
+    via: str
+    at: datetime
+    reason_code: str
+    rule: str
+    rule_version: int | None
+
+
+class EvidenceOut(BaseModel):
+    """One piece of evidence by its digest. ``asserted``: the proposer says so, and nobody has fetched it."""
+
+    kind: str
+    title: str
+    source: str
+    ref: str
+    digest: str
+    captured_at: datetime
+    fresh_until: datetime | None
+    asserted: bool
+
+
+class ProposalLine(BaseModel):
+    """A proposal in a list."""
+
+    id: UUID
+    run_id: UUID
+    step: str
+    workflow: str
+    operation: str
+    operation_version: int
+    version: int
+    mode: str
+    target: str
+    summary: str
+    status: str
+    digest: str
+    material_digest: str
+    proposed_by: str
+    created_at: datetime
+    decide_by: datetime
+    votes: int
+    needed: int
+    state_version: int
+    next_action: NextAction
+    retry_after: int | None
+
+
+class ProposalOut(ProposalLine):
+    """A proposal in full. ``contract`` holds the canonical bytes in base64: what an approval binds to."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": _ID, "run_id": _ID, "step": "action", "workflow": "refund-requests",
+                    "operation": "refunds.issue", "operation_version": 1, "version": 1, "mode": "live",
+                    "target": "order:1042", "summary": "Refund EUR 25.00", "status": "pending", "digest": _DIGEST,
+                    "material_digest": "hmac:…", "proposed_by": "api:intake", "created_at": "2026-09-19T13:52:08Z",
+                    "decide_by": "2026-09-19T17:52:08Z", "votes": 0, "needed": 1, "state_version": 1,
+                    "next_action": "wait", "retry_after": 5, "contract": "eyJhY3Rvci…", "view_digest": _DIGEST[::-1],
+                    "workflow_version": 1, "consequence": "EUR 25.00 goes back to the customer of order 1042.",
+                    "execute_within_s": 600, "execute_by": None, "decided_at": None, "ended_at": None,
+                    "end_reason": "", "supersedes": None, "superseded_by": None, "still_needed": 1,
+                    "command_id": None, "decisions": [], "evidence": [], "policy_version": 7,
+                    "policy_rule": "refund.limit",
+                }
+            ]
+        }
+    )  # fmt: skip
+
+    contract: str
+    view_digest: str
+    workflow_version: int
+    policy_version: int
+    policy_rule: str
+    consequence: str
+    execute_within_s: int
+    execute_by: datetime | None
+    decided_at: datetime | None
+    ended_at: datetime | None
+    end_reason: str
+    supersedes: UUID | None
+    superseded_by: UUID | None
+    still_needed: int
+    command_id: UUID | None
+    decisions: list[VoteOut]
+    evidence: list[EvidenceOut]
+
+
+class ProposalsOut(BaseModel):
+    """Newest first; ``next_cursor`` is empty on the last page."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"proposals": [], "next_cursor": ""}]})
+
+    proposals: list[ProposalLine]
+    next_cursor: str
+
+
+class ViewOut(BaseModel):
+    """The stored view document whole, and a receipt for each part that this answer carries."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [VIEW_EXAMPLE]})
+
+    proposal_id: UUID
+    digest: str
+    view_digest: str
+    status: str
+    decide_by: datetime
+    state_version: int
+    view: dict[str, Any]
+    view_bytes: str
+    receipts: dict[str, str]
+    to_acknowledge: list[str]
+
+
+def next_action_of(status: str, mode: str) -> tuple[NextAction, int | None]:
+    """What the proposer should do next, and after how many seconds to ask again where it is to wait.
+
+    What comes after the end of a proposal (a person may ask again) is told by the run.
+    """
+    if status == S.PENDING or (status == S.APPROVED and mode == Mode.LIVE):
+        return "wait", RETRY_AFTER_S
+    if status == S.CONSUMED:
+        return "fetch_result", None
+    if status in (S.EXPIRED, S.CHANGES_REQUESTED):
+        return "submit_new", None
+    return "stop", None
+
+
+def line_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
+    """The members that a list shows."""
+    status = shown_status(proposal, now)
+    action, retry_after = next_action_of(status, proposal.mode)
+    same = (
+        "id", "run_id", "step", "workflow", "operation", "operation_version", "version", "mode", "target", "summary",
+        "digest", "material_digest", "proposed_by", "created_at", "decide_by", "needed", "state_version",
+    )  # fmt: skip
+    standing = [vote for vote in proposal.decisions.all() if vote.replaced_at is None]
+    return {name: getattr(proposal, name) for name in same} | {
+        "status": status, "next_action": action, "retry_after": retry_after,
+        "votes": sum(vote.kind == DecisionKind.APPROVE for vote in standing),
+    }  # fmt: skip
+
+
+def proposal_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
+    """The members of one proposal in full."""
+    line = line_of(proposal, now)
+    command = getattr(proposal, "command", None)
+    same = (
+        "view_digest", "workflow_version", "consequence", "execute_within_s", "execute_by", "decided_at", "ended_at",
+        "end_reason",
+    )  # fmt: skip
+    return line | {name: getattr(proposal, name) for name in same} | {
+        "contract": b64encode(bytes(proposal.contract)).decode(),
+        "policy_version": proposal.policy["version"], "policy_rule": proposal.policy["rule"],
+        "supersedes": proposal.supersedes_id,
+        "superseded_by": proposal.successors.values_list("pk", flat=True).first(),
+        "still_needed": max(0, proposal.needed - line["votes"]) if line["status"] == S.PENDING else 0,
+        "command_id": command.pk if command is not None else None,
+        "decisions": [_vote(vote) for vote in standing_votes(proposal)],
+        "evidence": [_evidence(piece) for piece in proposal.evidence.all()],
+    }  # fmt: skip
+
+
+def _vote(vote: Decision) -> dict[str, Any]:
+    return {
+        "decision": vote.kind, "by": vote.performed_by, "via": vote.via, "at": vote.at,
+        "reason_code": vote.reason_code, "rule": vote.rule, "rule_version": vote.rule_version,
+    }  # fmt: skip
+
+
+def _evidence(piece: Evidence) -> dict[str, Any]:
+    same = ("kind", "title", "source", "ref", "digest", "captured_at", "fresh_until", "asserted")
+    return {name: getattr(piece, name) for name in same}

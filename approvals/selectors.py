@@ -1,0 +1,86 @@
+"""Reads of proposals for programs: one, a page of them, and whether one has changed.
+
+Screens have `approvals.screens`.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from approvals.enums import DecisionKind, ProposalStatus
+from approvals.models import Decision, Proposal
+from approvals.policies import standing_votes
+from common.cursors import PAGE, Page, page
+from common.errors import NotFound
+
+S = ProposalStatus
+TIMED = (S.PENDING, S.CHANGES_REQUESTED)
+"""States that end by the clock alone, whether or not somebody has written it down yet."""
+
+
+def get_proposal(tenant_id: UUID, proposal_id: UUID) -> Proposal:
+    """The proposal. Raises NotFound, also for another tenant's."""
+    found = Proposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).first()
+    if found is None:
+        raise NotFound("There is no such proposal.")
+    return found
+
+
+def list_proposals(
+    tenant_id: UUID,
+    *,
+    status: str = "",
+    workflow: str = "",
+    now: datetime,
+    cursor: str = "",
+    size: int = PAGE,
+) -> Page[Proposal]:
+    """A page of the tenant's proposals, newest first. Raises BadCursor."""
+    found = Proposal.objects.filter(tenant_id=tenant_id)
+    if workflow:
+        found = found.filter(workflow=workflow)
+    if status:
+        found = _in_status(found, status, now)
+    return page(found, list_name="proposals", cursor=cursor, size=size)
+
+
+def _in_status(found: "QuerySet[Proposal]", status: str, now: datetime) -> "QuerySet[Proposal]":
+    """By the clock, not by the stored word alone: what nobody decided in time is expired from that instant on."""
+    over = Q(status__in=TIMED, decide_by__lte=now)
+    if status == S.EXPIRED:
+        return found.filter(Q(status=S.EXPIRED) | over)
+    return found.filter(status=status).exclude(over)
+
+
+def shown_status(proposal: Proposal, now: datetime) -> str:
+    """The status as it is on the clock: a proposal that nobody decided in time has expired, swept or not."""
+    if proposal.status in TIMED and now >= proposal.decide_by:
+        return S.EXPIRED.value
+    return str(proposal.status)
+
+
+def approvals_given(proposal: Proposal) -> int:
+    """How many standing votes approve."""
+    return sum(vote.kind == DecisionKind.APPROVE for vote in standing_votes(proposal))
+
+
+def last_decision(proposal: Proposal) -> Decision | None:
+    """The newest standing vote."""
+    votes = standing_votes(proposal)
+    return votes[-1] if votes else None
+
+
+_MOVED = """
+    SELECT state_version <> %s OR (status = ANY(%s) AND decide_by <= clock_timestamp())
+    FROM approvals_proposal WHERE tenant_id = %s AND id = %s
+"""
+
+
+def has_moved(tenant_id: UUID, proposal_id: UUID, since: int) -> bool:
+    """Whether a proposal is no longer at that state version, or its time is over. One row by its key."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVED, [since, list(TIMED), tenant_id, proposal_id])
+        row = cursor.fetchone()
+    return row is None or bool(row[0])

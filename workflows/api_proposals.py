@@ -1,0 +1,100 @@
+"""``POST /proposals``: an automation proposes one action.
+
+It hangs on the router of `approvals.api`: Django finds an address once, and the same one lists proposals there.
+"""
+
+import hashlib
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja.responses import Status
+
+from access.enums import Scope
+from approvals import api as approvals_api
+from approvals.api_schemas import ProposalOut, proposal_of
+from approvals.limits import check_open_limit
+from audit.principals import Principal, require_scope
+from common.clock import db_clock
+from common.digests import same
+from common.errors import InvalidInput
+from common.fields import ArgumentsRefused
+from common.problems import Problem
+from common.strictbody import LargeBody
+from common.strictjson import canonicalize
+from workflows import api_reads, registry
+from workflows.actions.outside import OutsideProposal, propose_from_outside
+from workflows.api_requests import requester_of, source_of
+from workflows.api_schemas import EvidenceIn, ProposalIn
+from workflows.results import EvidencePiece
+
+
+class HashMismatch(InvalidInput):
+    """The hash that you sent is not the one of these arguments. Only ours counts."""
+
+    code = "hash_mismatch"
+
+
+@approvals_api.tokens.post(
+    "/proposals",
+    response={
+        frozenset({200, 201}): ProposalOut,
+        frozenset({400, 401, 403, 404, 409, 413, 415, 422, 429, 503}): Problem,
+    },
+    summary="Propose one action",
+)
+def propose(request: HttpRequest, body: Annotated[ProposalIn, LargeBody()]) -> Status[dict[str, Any]]:
+    """201 with the new proposal; 200 for the same key and body again; 422 for the same key with another body.
+
+    For workflows that accept proposals. Needs the scope ``proposals:write``.
+    """
+    principal = require_scope(request, Scope.PROPOSALS_WRITE)
+    _check_hash(body)
+    _check_not_too_many(principal, body)
+    proposed = propose_from_outside(
+        tenant=principal.tenant, request=_request(body), by=principal.actor, clock=db_clock,
+        requester=requester_of(principal),
+    )  # fmt: skip
+    return Status(201 if proposed.created else 200, proposal_of(proposed.proposal, db_clock()))
+
+
+def _request(body: ProposalIn) -> OutsideProposal:
+    return OutsideProposal(
+        workflow=body.workflow, source=source_of(body.source, body.key), operation=body.operation,
+        arguments=body.arguments, reason=body.reason, evidence=tuple(_piece(piece) for piece in body.evidence),
+        target=body.target or "", pins=body.pins, supersedes=body.supersedes,
+        body=canonicalize(body.model_dump(mode="json", exclude_unset=True)),
+    )  # fmt: skip
+
+
+def _piece(given: EvidenceIn) -> EvidencePiece:
+    content = given.content
+    stored = (
+        b"" if content is None else content.encode() if isinstance(content, str) else canonicalize(content)
+    )
+    return EvidencePiece(
+        kind=given.kind, title=given.title, ref=given.ref, content=stored, captured_at=given.captured_at,
+        asserted=True,
+    )  # fmt: skip
+
+
+def _check_hash(body: ProposalIn) -> None:
+    """Compare what the client claims; what does not fit the schema is refused later, in its own words."""
+    if body.hash is None or body.operation not in {operation.name for operation in registry.operations()}:
+        return
+    try:
+        normalized = registry.operation(body.operation).arguments.normalize(dict(body.arguments))
+    except ArgumentsRefused:
+        return
+    ours = hashlib.sha256(canonicalize({**normalized.material, **normalized.volatile})).hexdigest()
+    if not same(ours, body.hash.removeprefix("sha256:")):
+        raise HashMismatch(hash=ours)
+
+
+def _check_not_too_many(principal: Principal, body: ProposalIn) -> None:
+    """A request that came before is answered all the same, and a new version takes the place of an open one."""
+    source = body.source
+    known = api_reads.is_known_event(
+        principal.tenant.pk, body.workflow, source.system, source.event_id, body.key
+    )
+    if not known and body.supersedes is None:
+        check_open_limit(principal.tenant.pk, principal.actor.performed_by)
