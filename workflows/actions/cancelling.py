@@ -13,9 +13,9 @@ from audit.actors import Actor
 from common.clock import Clock
 from common.errors import InvalidInput, Refused
 from common.tx import action
-from workflows.actions.decided import save_command
+from workflows.actions.decided import move_command
 from workflows.actions.runs import make_due
-from workflows.actions.settle import lock_run, save_step, settle_run, steps_of
+from workflows.actions.settle import lock_run, move_step, settle_run, steps_of
 from workflows.documents import store_json
 from workflows.enums import CommandStatus, RunStatus, SettledBy, StepStatus, WaitingFor
 from workflows.models import Command, Run, Step
@@ -76,9 +76,7 @@ def _stop(
     busy = {command.proposal_id for command in in_flight}
     for command in commands:
         if command not in in_flight:
-            before = command.status
-            command.cancel(at=now, by=SettledBy.CHECK)
-            save_command(command, before, by=by, reason="cancelled")
+            move_command(command, "cancel", by, "cancelled", at=now, by=SettledBy.CHECK)
     for proposal in proposals:
         if proposal.pk not in busy and proposal.status in ProposalStatus.live_states:
             move_proposal(proposal, "withdraw", by=by, at=now, reason=reason)
@@ -99,9 +97,7 @@ def cancel_steps(steps: list[Step], *, by: Actor, now: datetime) -> None:
     """Cancel what has not ended. For the steps of a locked run."""
     for step in steps:
         if step.status not in StepStatus.final_states:
-            before = step.status
-            step.cancel(at=now)
-            save_step(step, before, by=by, reason="cancelled")
+            move_step(step, "cancel", by, "cancelled", at=now)
 
 
 @action
@@ -121,9 +117,7 @@ def supply_data(
         by=by, kind="run.data_supplied", tenant_id=tenant_id, subject_type="step", subject_id=step.pk,
         run_id=run.pk, body={"wait_id": str(wait_id), "document": str(document.pk)},
     )  # fmt: skip
-    before = step.status
-    step.resume(at=now)
-    save_step(step, before, by=by, reason="data supplied")
+    move_step(step, "resume", by, "data supplied", at=now)
     make_due(step, now)
     settle_run(run, by=by, now=now, steps=steps)
     return run

@@ -4,6 +4,7 @@ Locks follow the one order: proposals (held), commands, run.
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -25,7 +26,7 @@ from workflows.actions.settle import (
     fail_step,
     lock_run,
     make_wait,
-    save_step,
+    move_step,
     settle_run,
     steps_of,
     stop_step,
@@ -119,9 +120,7 @@ def _stop_command(proposal: Proposal, reason: VoidReason, *, by: Actor, now: dat
         return
     if command.status not in CommandStatus.stoppable_states:
         raise TooLate(command_id=str(command.pk))
-    before = command.status
-    command.make_void(at=now, reason=reason)
-    save_command(command, before, by=by, reason=reason)
+    move_command(command, "make_void", by, reason, at=now, reason=reason)
 
 
 def lock_command_of(proposal: Proposal) -> Command | None:
@@ -129,6 +128,15 @@ def lock_command_of(proposal: Proposal) -> Command | None:
         Command.objects.select_for_update(of=("self",), no_key=True)
         .filter(tenant_id=proposal.tenant_id, proposal=proposal).first()
     )  # fmt: skip
+
+
+def move_command(
+    command: Command, move: str, actor: Actor, why: str = "", /, *, digest: str = "", **arguments: Any
+) -> None:
+    """Make one transition of a locked command, save it and write its event."""
+    before = command.status
+    getattr(command, move)(**arguments)
+    save_command(command, before, by=actor, reason=why, digest=digest)
 
 
 def save_command(command: Command, before: str, *, by: Actor, reason: str = "", digest: str = "") -> None:
@@ -152,14 +160,12 @@ def _approved_without_sending(
     run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
 ) -> None:
     """Shadow, draft, canary: the decision is all there is."""
-    before = step.status
-    step.complete(at=now, result_ref=None)
-    save_step(step, before, by=by)
+    move_step(step, "complete", by, at=now, result_ref=None)
 
 
 def _rejected(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
     """The step is skipped, later stages run, and the run completes as *declined*."""
-    _skip(step, by=by, now=now)
+    move_step(step, "skip", by, at=now)
     run.outcome, run.user_message = "declined", registry.workflow(run.workflow).contract.declined_tell
 
 
@@ -181,14 +187,14 @@ def _expired(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Ac
     elif step.on_expiry == OnExpiry.FAIL:
         fail_step(step, "approval_expired", by=by, now=now)
     elif step.on_expiry == OnExpiry.CANCEL:
-        _cancel(step, by=by, now=now)
+        move_step(step, "cancel", by, at=now)
     else:
         summary = "Nobody decided in time. It can be asked again."
         stop_step(run, step, "approval_expired", summary, by=by, now=now, proposal_id=proposal.pk)
 
 
 def _withdrawn(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
-    _skip(step, by=by, now=now)
+    move_step(step, "skip", by, at=now)
     run.outcome = run.outcome or "withdrawn"
 
 
@@ -197,18 +203,6 @@ def _invalidated(
 ) -> None:
     summary = "The proposal is no longer valid. It can be asked again."
     stop_step(run, step, "proposal_invalidated", summary, by=by, now=now, proposal_id=proposal.pk)
-
-
-def _skip(step: Step, *, by: Actor, now: datetime) -> None:
-    before = step.status
-    step.skip(at=now)
-    save_step(step, before, by=by)
-
-
-def _cancel(step: Step, *, by: Actor, now: datetime) -> None:
-    before = step.status
-    step.cancel(at=now)
-    save_step(step, before, by=by)
 
 
 _ENDS = {

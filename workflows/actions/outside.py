@@ -21,7 +21,7 @@ from common.models import Tenant
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
-from workflows.actions.decided import TooLate, lock_command_of, save_command
+from workflows.actions.decided import TooLate, lock_command_of, move_command
 from workflows.actions.proposing import create_proposal
 from workflows.actions.runs import Requester, Source, WorkflowHasStages, make_run, make_steps
 from workflows.actions.settle import lock_run, settle_run, steps_of
@@ -209,9 +209,7 @@ def _supersede(
     if command is not None:
         if command.status not in CommandStatus.stoppable_states:
             raise TooLate(command_id=str(command.pk))
-        before = command.status
-        command.make_void(at=now, reason=VoidReason.SUPERSEDED)
-        save_command(command, before, by=by, reason=VoidReason.SUPERSEDED)
+        move_command(command, "make_void", by, VoidReason.SUPERSEDED, at=now, reason=VoidReason.SUPERSEDED)
     run = lock_run(tenant.pk, old.run_id)
     step = next(step for step in steps_of(run) if step.key == old.step)
     proposal = create_proposal(

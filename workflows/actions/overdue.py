@@ -14,6 +14,7 @@ from workflows.actions.settle import (
     end_by_case,
     fail_step,
     lock_run,
+    move_step,
     save_step,
     settle_run,
     steps_of,
@@ -127,9 +128,7 @@ def _not_supplied(run: Run, step: Step, steps: list[Step], *, by: Actor, now: da
     elif step.on_expiry == OnExpiry.FAIL:
         fail_step(step, "data_not_supplied", by=by, now=now)
     elif step.on_expiry == OnExpiry.CANCEL:
-        before = step.status
-        step.cancel(at=now)
-        save_step(step, before, by=by, reason="data_not_supplied")
+        move_step(step, "cancel", by, "data_not_supplied", at=now)
     else:
         summary = "The requester did not supply in time what was asked for."
         stop_step(run, step, "data_not_supplied", summary, by=by, now=now)

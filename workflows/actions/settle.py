@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from audit.actions import record
@@ -137,12 +138,27 @@ def save_step(step: Step, before: str, *, by: Actor, reason: str = "") -> None:
     )  # fmt: skip
 
 
+def move_step(step: Step, move: str, actor: Actor, why: str = "", /, **arguments: Any) -> None:
+    """Make one transition of a step of a locked run, save it and write its event."""
+    before = step.status
+    getattr(step, move)(**arguments)
+    save_step(step, before, by=actor, reason=why)
+
+
 def make_wait(
     step: Step, wait: StepWait, *, by: Actor, reason: str = "", due_at: datetime | None = None
 ) -> None:
-    before = step.status
-    step.wait(for_=wait.for_, wait_id=wait.wait_id, until=wait.until, on_expiry=wait.on_expiry, due_at=due_at)
-    save_step(step, before, by=by, reason=reason)
+    move_step(
+        step,
+        "wait",
+        by,
+        reason,
+        for_=wait.for_,
+        wait_id=wait.wait_id,
+        until=wait.until,
+        on_expiry=wait.on_expiry,
+        due_at=due_at,
+    )
 
 
 def stop_step(
@@ -156,17 +172,13 @@ def stop_step(
 
 
 def fail_step(step: Step, code: str, *, by: Actor, now: datetime) -> None:
-    before = step.status
-    step.fail(at=now, code=code)
-    save_step(step, before, by=by, reason=code)
+    move_step(step, "fail", by, code, at=now, code=code)
 
 
 def skip_rest(steps: Sequence[Step], *, by: Actor, now: datetime) -> None:
     for step in steps:
         if step.status in (StepStatus.PENDING, StepStatus.WAITING):
-            before = step.status
-            step.skip(at=now)
-            save_step(step, before, by=by)
+            move_step(step, "skip", by, at=now)
 
 
 def end_by_case(

@@ -18,7 +18,7 @@ from workflows.actions.settle import (
     end_by_case,
     lock_run,
     make_wait,
-    save_step,
+    move_step,
     settle_run,
     steps_of,
     stop_step,
@@ -93,9 +93,7 @@ def _note_late_result(step: Step, *, by: Actor) -> None:
 def _complete(held: _Held, output: Mapping[str, Any]) -> None:
     run, step = held.run, held.step
     document = store_json(run.tenant_id, run.pk, f"result.{step.key}", dict(output), held.now)
-    before = step.status
-    step.complete(at=held.now, result_ref=document.pk)
-    save_step(step, before, by=held.by)
+    move_step(step, "complete", held.by, at=held.now, result_ref=document.pk)
 
 
 def _done(held: _Held, result: Done) -> None:

@@ -18,7 +18,7 @@ from common.strictjson import JsonRefused
 from common.tx import require_transaction
 from workflows import registry
 from workflows.actions.cancelling import cancel_steps
-from workflows.actions.decided import save_command
+from workflows.actions.decided import move_command
 from workflows.actions.proposing import reissue
 from workflows.actions.settle import lock_run, save_step, settle_run, steps_of
 from workflows.contracts import read_contract
@@ -43,6 +43,10 @@ class Held:
     @property
     def operation(self) -> Any:
         return registry.operation(self.command.operation, self.command.operation_version)
+
+    def move(self, move: str, why: str = "", /, **arguments: Any) -> None:
+        """Make one transition of the command, save it and write its event."""
+        move_command(self.command, move, self.by, why, digest=self.proposal.digest, **arguments)
 
     def attempt(self) -> Attempt | None:
         """The latest physical try."""
@@ -133,25 +137,23 @@ def _still_approved(proposal: Proposal) -> bool:
 
 def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str = "") -> None:
     """Make a settlement's move on the command and save it; an end is carried over to proposal, step and run."""
-    command, before = held.command, held.command.status
+    before, why = held.command.status, code or str(settlement.void_reason or "")
     match settlement.move:
         case Move.STAY:
             return
         case Move.FREE:
-            command.free(due_at=due_at)
+            held.move("free", why, due_at=due_at)
         case Move.HOLD:
             assert settlement.hold_reason is not None
-            command.hold(reason=settlement.hold_reason)
+            held.move("hold", settlement.hold_reason, reason=settlement.hold_reason)
         case Move.VOID:
             assert settlement.void_reason is not None
-            command.make_void(at=held.now, reason=settlement.void_reason)
+            held.move("make_void", why, at=held.now, reason=settlement.void_reason)
         case Move.CANCEL:
-            command.cancel(
-                at=held.now, by=SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK
-            )
+            by = SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK
+            held.move("cancel", why, at=held.now, by=by)
         case other:
             raise AssertionError(f"{other} is no settlement")
-    save_command(command, before, by=held.by, reason=code or command.void_reason, digest=held.proposal.digest)
     conclude(held, was_unknown=before == CommandStatus.UNKNOWN)
 
 

@@ -13,7 +13,6 @@ from common.clock import Clock
 from common.deadline import Deadline
 from common.tx import action
 from workflows import registry
-from workflows.actions.decided import save_command
 from workflows.classify import Meaning
 from workflows.enums import CommandStatus, SettledBy
 from workflows.models import Attempt, Command, Lookup, Run
@@ -128,14 +127,12 @@ def _write_lookup(held: Held, finding: Finding, asked_at: datetime, worker: str,
 
 
 def _apply(held: Held, move: Move, reference: str, by: SettledBy, body: dict[str, Any]) -> bool:
-    command, before = held.command, held.command.status
     if move is Move.STAY:
         return False
     if move is Move.CONFIRM:
         confirm(held, reference=reference, by=by, body=body)
     elif move is Move.REFUSE:
-        command.refuse(at=held.now, code="refused_late")
-        save_command(command, before, by=held.by, reason=by)
+        held.move("refuse", by, at=held.now, code="refused_late")
         conclude(held)
     else:
         _nothing_happened(held, by)

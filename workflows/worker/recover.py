@@ -7,8 +7,6 @@ from django.db import connection
 from audit.actors import Actor
 from common.clock import Clock
 from common.tx import action
-from workflows.actions.decided import save_command
-from workflows.enums import CommandStatus
 from workflows.settling import Move, after_lease
 from workflows.worker.held import conclude, hold
 from workflows.worker.store import lose_track
@@ -43,7 +41,6 @@ def _recover(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> 
         if attempt is not None:
             attempt.release(at=held.now, outcome="lease_over")
             attempt.save()
-        held.command.free(due_at=held.now)
-        save_command(held.command, CommandStatus.CLAIMED, by=by, reason="lease over")
+        held.move("free", "lease over", due_at=held.now)
         conclude(held)
     return move is not Move.STAY

@@ -13,7 +13,6 @@ from common.deadline import Deadline
 from common.models import Tenant
 from common.tx import action
 from workflows import registry
-from workflows.actions.decided import save_command
 from workflows.contracts import bound_arguments, read_contract
 from workflows.crashpoints import crashpoint
 from workflows.enums import CommandStatus, Effect, SettledBy, VoidReason
@@ -111,9 +110,7 @@ def _ends_before_sending(held: Held, looked: Looked) -> bool:
     """What was found outside: postpone, a refused credential, or the same thing done before."""
     if looked.postpone is not None and failed_check(held) is None:
         _end_attempt(held, "postponed")
-        before = held.command.status
-        held.command.retry_later(due_at=held.now + looked.postpone, code="source_down")
-        save_command(held.command, before, by=held.by, reason="source_down")
+        held.move("retry_later", "source_down", due_at=held.now + looked.postpone, code="source_down")
         conclude(held)
         return True
     if looked.refused_credential:
@@ -135,9 +132,7 @@ def _earlier_here(held: Held) -> bool:
 
 def _give_up(held: Held, by: SettledBy, code: str) -> None:
     _end_attempt(held, code)
-    before = held.command.status
-    held.command.give_up(at=held.now, by=by, code=code)
-    save_command(held.command, before, by=held.by, reason=code)
+    held.move("give_up", code, at=held.now, by=by, code=code)
     conclude(held)
 
 
@@ -154,10 +149,8 @@ def _end_attempt(held: Held, outcome: str) -> None:
 
 
 def _send(held: Held) -> None:
-    command, before = held.command, held.command.status
-    command.send(at=held.now, lease_until=held.now + LEASE)
     attempt = held.attempt()
     assert attempt is not None
     attempt.send(at=held.now)
     attempt.save(update_fields=["status", "sent_at"])
-    save_command(command, before, by=held.by, digest=held.proposal.digest)
+    held.move("send", at=held.now, lease_until=held.now + LEASE)

@@ -9,7 +9,6 @@ from audit.actors import Actor
 from common.clock import Clock
 from common.tx import action
 from workflows import registry
-from workflows.actions.decided import save_command
 from workflows.classify import Meaning, Observation, classify
 from workflows.documents import store_json
 from workflows.enums import CommandStatus, SettledBy
@@ -78,43 +77,40 @@ def _confirm(held: Held, seen: Observation, meaning: Meaning) -> None:
 
 def confirm(held: Held, *, reference: str, by: SettledBy, body: dict[str, Any]) -> None:
     """It happened: keep the provider's words as the result, and let proposal, step and run follow."""
-    command, before = held.command, held.command.status
     attempt = held.attempt()
+    command = held.command
     result = {"reference": reference, "answer": body, "settled_by": by.value}
     document = store_json(command.tenant_id, command.run_id, "result.command", result, held.now)
     command.result_ref, command.used_attempt_id = document.pk, attempt.pk if attempt else None
-    command.confirm(at=held.now, by=by, reference=reference)
-    save_command(command, before, by=held.by, digest=held.proposal.digest)
+    held.move("confirm", at=held.now, by=by, reference=reference)
     conclude(held)
 
 
 def _refuse(held: Held, seen: Observation, meaning: Meaning) -> None:
-    command, before = held.command, held.command.status
-    command.refuse(at=held.now, code=(seen.code or f"status_{seen.status}")[:60])
-    save_command(command, before, by=held.by, reason=command.failure_code)
+    code = (seen.code or f"status_{seen.status}")[:60]
+    held.move("refuse", code, at=held.now, code=code)
     conclude(held)
 
 
 def _give_up(held: Held, seen: Observation, meaning: Meaning) -> None:
-    command, before = held.command, held.command.status
     code = "credential_refused" if meaning is Meaning.NOT_AUTHORIZED else "tries_exhausted"
-    command.give_up(at=held.now, by=SettledBy.ANSWER, code=code)
-    save_command(command, before, by=held.by, reason=code)
+    held.move("give_up", code, at=held.now, by=SettledBy.ANSWER, code=code)
     conclude(held)
 
 
 def _free(held: Held, seen: Observation, meaning: Meaning) -> None:
     """No byte left this machine: ready again, a little later."""
-    command, before = held.command, held.command.status
-    command.free(due_at=held.now + backoff(command.tries))
-    save_command(command, before, by=held.by, reason=meaning.value)
+    held.move("free", meaning.value, due_at=held.now + backoff(held.command.tries))
     _go_on_or_stop(held)
 
 
 def _retry_later(held: Held, seen: Observation, meaning: Meaning) -> None:
-    command, before = held.command, held.command.status
-    command.retry_later(due_at=held.now + (seen.retry_after or backoff(command.tries)), code=meaning.value)
-    save_command(command, before, by=held.by, reason=meaning.value)
+    held.move(
+        "retry_later",
+        meaning.value,
+        due_at=held.now + (seen.retry_after or backoff(held.command.tries)),
+        code=meaning.value,
+    )
     _go_on_or_stop(held)
 
 
@@ -139,9 +135,7 @@ def _lose_track(held: Held, seen: Observation, meaning: Meaning) -> None:
 
 def lose_track(held: Held, code: str) -> None:
     """Unknown, everywhere it is counted: the reconciler asks once the provider had time to settle."""
-    command, before = held.command, held.command.status
-    command.lose_track(due_at=held.now + held.operation.settle_time, code=code)
-    save_command(command, before, by=held.by, reason=code)
+    held.move("lose_track", code, due_at=held.now + held.operation.settle_time, code=code)
     report_unknown(held)
 
 
