@@ -17,9 +17,10 @@ _CODES = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "euro": "EUR", "do
           "pound": "GBP", "quid": "GBP", "yen": "JPY", "dinar": "KWD"}  # fmt: skip
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,9})(?:\.\d{1,3})?|\d{1,9},\d{2}"
 _BEFORE = re.compile(rf"([€$£¥]|\b(?:EUR|USD|GBP|JPY|KWD)\b)\s?({_NUMBER})(?![\d])", re.ASCII)
+_WORD = r"(?:euro|dollar|buck|pound|quid|yen|dinar)s?\b"
 _AFTER = re.compile(
-    rf"(?<![\d.,])({_NUMBER}|\b(?:an?|one)\b(?: extra| additional)?)\s?"
-    r"([€$£¥]|\b(?:EUR|USD|GBP|JPY|KWD)\b|\b(?:euro|dollar|buck|pound|quid|yen|dinar)s?\b)", re.ASCII,
+    rf"(?<![\d.,€$£¥])({_NUMBER})\s?([€$£¥]|\b(?:EUR|USD|GBP|JPY|KWD)\b|{_WORD})"
+    rf"|\b((?:an?|one)(?: extra| additional)?)\s({_WORD})", re.ASCII,
 )  # fmt: skip
 
 DECEPTIVE = frozenset({
@@ -60,7 +61,7 @@ def orders_mentioned(message: str) -> set[str]:
 def amounts_mentioned(message: str) -> list[Money]:
     """Amounts with a currency, in the order of the text. One whose scale does not fit is no amount of money."""
     found = [(match.start(), match[2], match[1]) for match in _BEFORE.finditer(message)]
-    found += [(match.start(), match[1], match[2]) for match in _AFTER.finditer(message)]
+    found += [(match.start(), match[1] or match[3], match[2] or match[4]) for match in _AFTER.finditer(message)]
     read = (money_of(number, _currency(word)) for _, number, word in sorted(found))
     return [money for money in read if money is not None]
 

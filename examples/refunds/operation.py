@@ -37,8 +37,9 @@ from workflows.authoring import (
 class IssueRefund(Operation[RefundArguments]):
     """Pay back a part of a payment, or all of it, to the card it was paid with.
 
-    The business key is the order: two refunds of one order are never under way together, and the second is judged by
-    what the first has left. The pins are the order's version and the customer's standing, so neither a refund made
+    The business key is the order with the amount: the same refund asked for twice is one thing. Another amount is
+    another refund, which waits while the first is under way (they share the target) and is asked again afterwards,
+    because the pins no longer hold. They are the order's version and the customer's standing, so neither a refund made
     elsewhere nor a customer who was blocked in the meantime slips through between approval and sending.
     """
 
@@ -79,7 +80,7 @@ class IssueRefund(Operation[RefundArguments]):
         return f"order:{arguments.order}"
 
     def business_key(self, arguments: RefundArguments) -> str:
-        return f"refund of order:{arguments.order}"
+        return f"refund of {arguments.currency} {arguments.amount} for order:{arguments.order}"
 
     def consequence(self, arguments: RefundArguments, facts: Facts) -> str:
         return (
