@@ -54,6 +54,11 @@ def logging_config(*, level: str) -> dict[str, Any]:
             "django": {"handlers": [], "propagate": True, "level": "INFO"},
             # It names the full path of every 4xx answer; the request log has the route instead.
             "django.request": {"handlers": [], "level": "ERROR"},
+            # Two lines for each hint would drown what the tasks themselves say.
+            "celery.worker.strategy": {"level": "WARNING"},
+            "celery.app.trace": {"level": "WARNING"},
+            # It warns at every connection through a Unix socket.
+            "kombu.connection": {"level": "ERROR"},
             "django.server": {"handlers": [], "propagate": True, "level": "ERROR"},
         },
     }

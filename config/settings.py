@@ -41,7 +41,6 @@ ALLOWED_HOSTS = env.list("PLACET_ALLOWED_HOSTS", default=[]) or [urlsplit(PLACET
 CSRF_TRUSTED_ORIGINS = [PLACET_BASE_URL]
 
 # --- apps --------------------------------------------------------------------------------------
-OWN_APPS = ["common", "audit", "access", "approvals", "workflows", "repair", "examples.refunds"]
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -54,7 +53,14 @@ INSTALLED_APPS = [
     "django_tables2",
     "pgtrigger",
     "csp",
-    *[app for app in OWN_APPS if (BASE_DIR / app.replace(".", "/") / "apps.py").exists()],
+    "common",
+    "audit",
+    "access",
+    "approvals",
+    "workflows",
+    "repair",
+    "examples.refunds",
+    "config",  # for its command `demo`
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

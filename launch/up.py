@@ -23,7 +23,7 @@ _FIRST_PORT, _PORTS_TRIED = 8000, 1000
 _READY_WITHIN = 60.0
 _PYTHON = sys.executable
 # Workers need not know of each other: what is due stands in the database.
-_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def say(text: str) -> None:
@@ -128,7 +128,7 @@ class Run:
             self._run("provider", *provider.command())
         descriptor = self.listener.fileno()
         self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor])
-        self._run("worker", *_celery("worker", "-c", str(self.options.workers), *_QUIET))
+        self._run("worker", *_celery("worker", "-c", str(self.options.workers), *QUIET))
         self._run("sweep", "manage.py", "sweep")
         schedule = str(self.data.path / "beat-schedule")
         self._run("beat", *_celery("beat", "--pidfile", "", "--schedule", schedule))

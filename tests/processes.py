@@ -15,6 +15,7 @@ import redis
 from django.db import connections
 
 from launch.process import die_with_parent, stop
+from launch.up import QUIET
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -68,15 +69,7 @@ class Processes:
     def worker(self, *, concurrency: int = 1) -> subprocess.Popen[bytes]:
         """A Celery worker. Messages of earlier tests are thrown away first."""
         self.empty_broker()
-        options = (
-            "-c",
-            str(concurrency),
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-            "-l",
-            "INFO",
-        )
+        options = ("-c", str(concurrency), *QUIET, "-l", "INFO")
         return self.start("worker", sys.executable, "-m", "celery", "-A", "config", "worker", *options)
 
     def provider(self, *arguments: str) -> str:
