@@ -44,7 +44,7 @@ def to_sign_in(request: HttpRequest) -> HttpResponseBase:
     address = resolve_url(settings.LOGIN_URL)
     back = _way_back(request)
     if back:
-        address = f"{address}?{urlencode({'next': back})}"
+        address = f"{address}?{urlencode({'next': back}, safe='/')}"
     if _is_htmx(request):
         return HttpResponseClientRedirect(address)
     return HttpResponseRedirect(address)

@@ -6,13 +6,16 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, StringConstraints
 
 from audit import selectors
 from audit.principals import require_scope
+from common.cursors import PAGE
 
 router = Router(tags=["audit"])
 SCOPE = "audit:read"
+Word = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]
+"""PostgreSQL has no texts with U+0000, so none is looked for."""
 
 
 class EventsQuery(Schema):
@@ -20,14 +23,14 @@ class EventsQuery(Schema):
 
     since: AwareDatetime | None = None
     until: AwareDatetime | None = None
-    actor: str = ""
+    actor: Word = ""
     run_id: UUID | None = None
-    subject_type: str = ""
+    subject_type: Word = ""
     subject_id: UUID | None = None
-    kind: str = ""
-    digest: str = ""
-    cursor: str = ""
-    limit: int = selectors.PAGE
+    kind: Word = ""
+    digest: Word = ""
+    cursor: Word = ""
+    limit: int = PAGE
 
 
 class EventOut(Schema):
@@ -67,4 +70,4 @@ def list_events(request: HttpRequest, query: Annotated[EventsQuery, Query()]) ->
     found = selectors.page(
         principal.tenant.id, selectors.Filters(**asked), cursor=query.cursor, size=query.limit
     )
-    return {"events": found.events, "next_cursor": found.next_cursor}
+    return {"events": found.rows, "next_cursor": found.next_cursor}

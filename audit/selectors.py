@@ -1,25 +1,13 @@
 """Reads of the history: filtered pages by keyset, and the state of a chain."""
 
-import base64
-import binascii
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet
 
 from audit.models import Event, Head, Seal
-from common.errors import InvalidInput
-
-PAGE: Final = 50
-LONGEST_PAGE: Final = 200
-
-
-class BadCursor(InvalidInput):
-    """This cursor was not given out by this list."""
-
-    code = "bad_cursor"
+from common import cursors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +34,6 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Some events, newest first, and where the next page begins ("" after the last)."""
-
-    events: list[Event]
-    next_cursor: str
-
-
-@dataclass(frozen=True, slots=True)
 class ChainState:
     """How far a tenant's events are sealed. Says nothing about whether the chain holds: `audit.verify` does."""
 
@@ -70,16 +50,12 @@ def events(tenant_id: UUID, filters: Filters | None = None) -> QuerySet[Event]:
     return (found.filter(filters.condition()) if filters else found).order_by("-at", "-id")
 
 
-def page(tenant_id: UUID, filters: Filters | None = None, *, cursor: str = "", size: int = PAGE) -> Page:
+def page(
+    tenant_id: UUID, filters: Filters | None = None, *, cursor: str = "", size: int = cursors.PAGE
+) -> cursors.Page[Event]:
     """One page of `events`; the cursor is that of the page before. Raises BadCursor."""
-    size = max(1, min(size, LONGEST_PAGE))
-    found = events(tenant_id, filters)
-    if cursor:
-        at, event_id = _read_cursor(cursor)
-        found = found.filter(Q(at__lt=at) | Q(at=at, id__lt=event_id), at__lte=at)
-    rows = list(found[: size + 1])
-    more = len(rows) > size
-    return Page(rows[:size], cursor_of(rows[size - 1]) if more else "")
+    found = events(tenant_id, filters).annotate(created_at=F("at"))
+    return cursors.page(found, list_name="events", cursor=cursor, size=size)
 
 
 def chain_state(tenant_id: UUID) -> ChainState:
@@ -89,20 +65,3 @@ def chain_state(tenant_id: UUID) -> ChainState:
     if head is None:
         return ChainState(0, "", total, None)
     return ChainState(head.seq, head.hash, max(0, total - head.seq), head.at)
-
-
-def cursor_of(event: Event) -> str:
-    """The place right behind an event, opaque to whoever gets it."""
-    return base64.urlsafe_b64encode(f"{event.at.isoformat()} {event.id}".encode()).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        at, event_id = text.split(" ")
-        instant = datetime.fromisoformat(at)
-        if instant.tzinfo is None:
-            raise BadCursor
-        return instant, UUID(event_id)
-    except (ValueError, binascii.Error) as error:
-        raise BadCursor from error

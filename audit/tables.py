@@ -1,0 +1,97 @@
+"""Events as rows of a table: formatting only."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.urls import reverse
+
+from audit.models import Event
+from audit.names import names_of, spoken
+from common.display import visible
+from common.states_ui import STATES, StateUi
+
+# Kinds that are no state of a thing. Kinds that are one take their icon from the table of states.
+KINDS: Final[Mapping[str, StateUi]] = {
+    "agent": StateUi("mute", "key", "Automation"),
+    "attempt": StateUi("mute", "send", "Attempt"),
+    "chain.broken": StateUi("bad", "link-off", "The chain does not hold"),
+    "chain.verified": StateUi("ok", "sealed", "The chain holds"),
+    "command.looked_up": StateUi("mute", "search", "Looked up"),
+    "document": StateUi("mute", "eye", "Document"),
+    "group": StateUi("mute", "users", "Group"),
+    "membership": StateUi("mute", "users", "Membership"),
+    "packet.opened": StateUi("wait", "wrench", "Opened"),
+    "packet.raised_again": StateUi("wait", "flag", "Raised again"),
+    "proposal.decision_refused": StateUi("mute", "lock", "Decision refused"),
+    "proposal.made": StateUi("mute", "inbox", "Made"),
+    "proposal.vote": StateUi("act", "check", "Vote"),
+    "run.cancel_requested": StateUi("wait", "ban", "Cancel requested"),
+    "run.data_supplied": StateUi("act", "to", "Data supplied"),
+    "run.duplicate_prevented": StateUi("mute", "layers", "Duplicate prevented"),
+    "run.outcome_corrected": StateUi("wait", "pencil", "Outcome corrected"),
+    "session": StateUi("mute", "key", "Session"),
+    "step.late_result_dropped": StateUi("mute", "undo", "Late result dropped"),
+    "tenant": StateUi("mute", "layers", "Tenant"),
+    "token": StateUi("mute", "key", "Token"),
+    "user": StateUi("mute", "users", "Person"),
+}
+UNKNOWN_KIND: Final = StateUi("mute", "ledger", "Event")
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One event. ``href`` is empty for readers who have no history page."""
+
+    id: UUID
+    at: datetime
+    time: str
+    kind: str
+    ui: StateUi
+    who: str
+    via: str
+    thing: str
+    moved: str
+    run_id: UUID | None
+    digest: str
+    seq: int | None
+    href: str
+
+
+def kind_ui(kind: str) -> StateUi:
+    """How a kind of event is shown: as the state it led to, else by its own name, else by its thing."""
+    thing, _, state = kind.partition(".")
+    known = STATES.get(thing, {}).get(state)
+    return known or KINDS.get(kind) or KINDS.get(thing) or UNKNOWN_KIND
+
+
+def event_rows(events: Iterable[Event], *, linked: bool = True) -> list[EventRow]:
+    """The rows of a page of `audit.selectors.events`; one query for all names."""
+    found = list(events)
+    names = names_of({event.performed_by for event in found})
+    return [event_row(event, names, linked=linked) for event in found]
+
+
+def event_row(event: Event, names: Mapping[str, str], *, linked: bool = True) -> EventRow:
+    return EventRow(
+        id=event.pk, at=event.at, time=f"{event.at:%H:%M:%S}.{event.at.microsecond // 1000:03d}", kind=visible(event.kind),
+        ui=kind_ui(event.kind), who=spoken(event.performed_by, names), via=event.via, thing=visible(event.subject_type),
+        moved=moved(event), run_id=event.run_id, digest=event.digest, seq=event.seq,  # type: ignore[attr-defined]
+        href=reverse("audit:event", args=[event.pk]) if linked else "",
+    )  # fmt: skip
+
+
+def moved(event: Event) -> str:
+    """From which state to which, in words; empty for an event that moved nothing."""
+    after = state_word(event.subject_type, event.to_state)
+    if not after:
+        return ""
+    before = state_word(event.subject_type, event.from_state)
+    return f"{before} → {after}" if before and before != after else after
+
+
+def state_word(thing: str, state: str) -> str:
+    known = STATES.get(thing, {}).get(state)
+    return known.word if known else visible(state).replace("_", " ")
