@@ -1,4 +1,7 @@
-"""What must hold after every step of every life. Written against the design's text, not against the code's tables."""
+"""What must hold after every step of every life.
+
+Written against the design's text, not against the code's tables.
+"""
 
 from collections import Counter
 
@@ -11,7 +14,8 @@ from workflows.status import run_status, run_wait
 
 P, C, T, R = ProposalStatus, CommandStatus, StepStatus, RunStatus
 
-# end → (proposal, [(step, what it waits for)], effects): the table of the design's section 4, copied by hand.
+# end → (proposal, [(step, what it waits for)], effects): the table of the design's section 4, copied by
+# hand.
 END_TABLE = {
     "confirmed": ("consumed", ("completed", ""), {"happened", "partial"}),
     "refused": ("consumed", ("waiting", "person"), {"none"}),

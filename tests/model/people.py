@@ -60,13 +60,15 @@ class People:
     ended: list[tuple[Command, str, str, str]] = field(default_factory=list)
     """Of each ended command: proposal status, step status and what the step waited for, at that moment."""
 
-    # -- time and scope ---------------------------------------------------------------------------------------
+    # -- time and scope
+    # ---------------------------------------------------------------------------------------
 
     def advance(self, by: timedelta) -> None:
         self.now += by
         self.provider.time_passes(self.now)
 
-    # -- preparation ------------------------------------------------------------------------------------------
+    # -- preparation
+    # ------------------------------------------------------------------------------------------
 
     def start_run(self, *, replay_of: Run | None = None) -> Run:
         """A run with three steps: read, act, tell."""
@@ -144,7 +146,8 @@ class People:
             self.stop(parent, "child_failed")
         self.settle(parent.run)
 
-    # -- proposals --------------------------------------------------------------------------------------------
+    # -- proposals
+    # --------------------------------------------------------------------------------------------
 
     def propose(
         self, run: Run, *, mode: str = Mode.LIVE, needed: int = 1, on_expiry: OnExpiry = OnExpiry.MANUAL_QUEUE,
@@ -173,7 +176,9 @@ class People:
         return proposal
 
     def _generation(self, last: Command | None, material: str) -> int:
-        """It grows only when the last command's effect is *none* for certain and the material digest changed."""
+        """It grows only when the last command's effect is *none* for certain and the material digest
+        changed.
+        """
         if last is None:
             return 1
         grows = (
@@ -271,7 +276,8 @@ class People:
         command.make_void(at=self.now, reason=reason)
         self.end(command)
 
-    # -- people's other moves ---------------------------------------------------------------------------------
+    # -- people's other moves
+    # ---------------------------------------------------------------------------------
 
     def ask_again(self, step: Step) -> Proposal:
         """A person asks again about what lapsed, expired or was invalidated."""
@@ -310,7 +316,8 @@ class People:
             if step.status not in T.final_states:
                 step.cancel(at=self.now)
 
-    # -- what follows from a change ---------------------------------------------------------------------------
+    # -- what follows from a change
+    # ---------------------------------------------------------------------------
 
     def end(self, command: Command) -> None:
         """Carry the end of a command over to its proposal and step, by the table."""
@@ -378,7 +385,8 @@ class People:
                 if not stopped and not (packet.cause == "unknown" and unknown):
                     packet.resolve(at=self.now, how=step.status)
 
-    # -- reads ------------------------------------------------------------------------------------------------
+    # -- reads
+    # ------------------------------------------------------------------------------------------------
 
     def run_of(self, proposal: Proposal) -> Run:
         return next(run for run in self.runs if run.pk == proposal.run_id)

@@ -58,7 +58,9 @@ class Provider:
         return [request for request in self.effects if request.key == key]
 
     def honest(self, request: Request, meaning: Meaning) -> bool:
-        """Whether this answer may come: a definite answer tells the truth, *unknown* may always be all we get."""
+        """Whether this answer may come: a definite answer tells the truth, *unknown* may always be all we
+        get.
+        """
         if meaning is Meaning.UNKNOWN:
             return True
         if meaning is Meaning.CONFIRMED:

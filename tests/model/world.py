@@ -41,7 +41,8 @@ class World(People):
     attested: dict[UUID, tuple[str, bool]] = field(default_factory=dict)
     """Of each unknown command: who attested first, and what."""
 
-    # -- the worker -------------------------------------------------------------------------------------------
+    # -- the worker
+    # -------------------------------------------------------------------------------------------
 
     def claim(self, command: Command) -> Attempt:
         busy = (C.CLAIMED, C.SENT, C.UNKNOWN)
@@ -118,7 +119,8 @@ class World(People):
     def _holds(self, attempt: Attempt, status: str) -> bool:
         return attempt.command.status == status and attempt.command.lease_token == attempt.token
 
-    # -- from unknown -----------------------------------------------------------------------------------------
+    # -- from unknown
+    # -----------------------------------------------------------------------------------------
 
     def reconcile(self, command: Command) -> str:
         """Late evidence first, then the provider's look-up."""
@@ -181,10 +183,13 @@ class World(People):
             return self._make(command, self._nothing_happened(command), by=by)
         return self._make(command, Settlement(move), by=by, effect=effect)
 
-    # -- sweep ------------------------------------------------------------------------------------------------
+    # -- sweep
+    # ------------------------------------------------------------------------------------------------
 
     def look_again(self, command: Command) -> str:
-        """What waits without having been sent is checked: freeze holds it, lapsed time voids it, else it goes on."""
+        """What waits without having been sent is checked: freeze holds it, lapsed time voids it, else it
+        goes on.
+        """
         return self._make(command, self._nothing_happened(command), by=SettledBy.CHECK)
 
     def handle_outside(self, command: Command) -> str:
@@ -192,7 +197,8 @@ class World(People):
         command.cancel(at=self.now, by=SettledBy.PERSON, effect=Effect.HAPPENED)
         return self._moved(command)
 
-    # -- checks and moves -------------------------------------------------------------------------------------
+    # -- checks and moves
+    # -------------------------------------------------------------------------------------
 
     def failed_check(self, command: Command) -> VoidReason | None:
         """What the transaction that commits *sent* checks, but for the pins."""
@@ -239,26 +245,19 @@ class World(People):
         effect: Effect = Effect.HAPPENED,
     ) -> str:  # fmt: skip
         """Make the move that the rules ask for."""
-        move, soon = settlement.move, self.now + RETRY_IN
-        match move:
-            case Move.CONFIRM:
-                command.confirm(at=self.now, by=by, reference="re_1", effect=effect)
-            case Move.REFUSE:
-                command.refuse(at=self.now, code="refused", by=by)
-            case Move.GIVE_UP:
-                command.give_up(at=self.now, by=by, code="given_up")
-            case Move.FREE:
-                command.free(due_at=self.now)
-            case Move.RETRY_LATER:
-                command.retry_later(due_at=soon, code="throttled")
-            case Move.LOSE_TRACK:
-                command.lose_track(due_at=soon, code="no_answer")
-            case Move.HOLD:
-                command.hold(reason=settlement.hold_reason)
-            case Move.VOID:
-                command.make_void(at=self.now, reason=settlement.void_reason, by=by)
-            case Move.CANCEL:
-                command.cancel(at=self.now, by=by)
+        arguments = {
+            Move.CONFIRM: {"at": self.now, "by": by, "reference": "re_1", "effect": effect},
+            Move.REFUSE: {"at": self.now, "by": by, "code": "refused"},
+            Move.GIVE_UP: {"at": self.now, "by": by, "code": "given_up"},
+            Move.FREE: {"due_at": self.now},
+            Move.RETRY_LATER: {"due_at": self.now + RETRY_IN, "code": "throttled"},
+            Move.LOSE_TRACK: {"due_at": self.now + RETRY_IN, "code": "no_answer"},
+            Move.HOLD: {"reason": settlement.hold_reason},
+            Move.VOID: {"at": self.now, "by": by, "reason": settlement.void_reason},
+            Move.CANCEL: {"at": self.now, "by": by},
+        }
+        if settlement.move is not Move.STAY:
+            getattr(command, settlement.move.value)(**arguments[settlement.move])
         return self._moved(command)
 
     def _moved(self, command: Command) -> str:
