@@ -13,7 +13,7 @@ class Via(TextChoices):
     """By which way the actor came."""
 
     SESSION = "session"
-    TOKEN = "token"
+    TOKEN = "token"  # noqa: S105
     LINK = "link"
     WORKER = "worker"
     CLOCK = "clock"

@@ -24,14 +24,15 @@ class SameTenant(BaseConstraint):
         self.field, self.also = field, tuple(also)
 
     def _add_sql(self, model: type[models.Model], editor: BaseDatabaseSchemaEditor) -> Statement:
-        field: Any = model._meta.get_field(self.field)
+        meta: Any = model._meta
+        field = meta.get_field(self.field)
         target = field.remote_field.model._meta
         quote = editor.quote_name
-        shared = [model._meta.get_field(name).column for name in self.also]
+        shared = [meta.get_field(name).column for name in self.also]
         ours = ", ".join(quote(column) for column in ("tenant_id", field.column, *shared))
         theirs = ", ".join(quote(column) for column in ("tenant_id", target.pk.column, *shared))
         return Statement(
-            f"ALTER TABLE {quote(model._meta.db_table)} ADD CONSTRAINT {quote(self.name)} "
+            f"ALTER TABLE {quote(meta.db_table)} ADD CONSTRAINT {quote(self.name)} "
             f"FOREIGN KEY ({ours}) REFERENCES {quote(target.db_table)} ({theirs})"
         )
 

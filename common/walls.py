@@ -59,16 +59,25 @@ class Frozen(Wall):
     when = pgtrigger.Before
     operation = pgtrigger.Update | pgtrigger.Delete
 
-    def __init__(self, *, name: str, fields: Sequence[str], erasable: Sequence[str] = ()) -> None:
-        """``erasable`` names columns that may become NULL, once and for ever, and nothing else."""
-        self.frozen, self.erasable = tuple(fields), tuple(erasable)
+    def __init__(
+        self, *, name: str, fields: Sequence[str], once: Sequence[str] = (), erasable: Sequence[str] = ()
+    ) -> None:
+        """``once`` names columns that are NULL until they get their one value, such as the time of an end.
+
+        ``erasable`` names columns that may become NULL, once and for ever, and nothing else.
+        """
+        self.frozen, self.once, self.erasable = tuple(fields), tuple(once), tuple(erasable)
         super().__init__(name=name)
 
     def get_func(self, model: Any) -> str:
-        columns = [model._meta.get_field(name).column for name in self.frozen]
-        erasable = [model._meta.get_field(name).column for name in self.erasable]
-        differences = [f"OLD.{c} IS DISTINCT FROM NEW.{c}" for c in columns]
-        differences += [f"(NEW.{c} IS NOT NULL AND OLD.{c} IS DISTINCT FROM NEW.{c})" for c in erasable]
+        def columns(names: Sequence[str]) -> list[str]:
+            return [model._meta.get_field(name).column for name in names]
+
+        differences = [f"OLD.{c} IS DISTINCT FROM NEW.{c}" for c in columns(self.frozen)]
+        for kept, names in (("OLD", self.once), ("NEW", self.erasable)):
+            differences += [
+                f"({kept}.{c} IS NOT NULL AND OLD.{c} IS DISTINCT FROM NEW.{c})" for c in columns(names)
+            ]
         changed = " OR ".join(differences) or "TRUE"
         return f"""
             IF TG_OP = 'DELETE' THEN

@@ -14,7 +14,12 @@ from tests.access.people import INSTALLER, PASSWORD
 from tests.audit.events import tamper
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.access.site")]
-WHO, RUNS, VIEW, DECIDE = "/routes/tokens/who", "/routes/tokens/runs", "/routes/sessions/view", "/routes/sessions/decide"
+WHO, RUNS, VIEW, DECIDE = (
+    "/routes/tokens/who",
+    "/routes/tokens/runs",
+    "/routes/sessions/view",
+    "/routes/sessions/decide",
+)
 
 
 def bearer(text: str) -> dict[str, str]:
@@ -57,7 +62,17 @@ def test_what_is_stored_is_a_hash_and_the_text_is_shown_once() -> None:
 
 def broken(text: str) -> list[str]:
     other = "B" if text[20] == "A" else "A"
-    return ["", " ", "x", text + "x", text[:-1], text[:20] + other + text[21:], text.upper(), "plc_" + "A" * 49, "é"]
+    return [
+        "",
+        " ",
+        "x",
+        text + "x",
+        text[:-1],
+        text[:20] + other + text[21:],
+        text.upper(),
+        "plc_" + "A" * 49,
+        "é",
+    ]
 
 
 def test_a_token_that_is_not_quite_it_is_nobody(client: Client) -> None:
@@ -74,7 +89,10 @@ def test_a_well_formed_token_of_nobody_is_nobody(client: Client) -> None:
 
 def test_expiry_is_on_the_databases_clock(client: Client) -> None:
     text, row = people.token(people.agent(people.tenant()), Scope.RUNS_READ)
-    tamper("UPDATE access_apitoken SET expires_at = clock_timestamp() + interval '1 second' WHERE id = %s", row.id)
+    tamper(
+        "UPDATE access_apitoken SET expires_at = clock_timestamp() + interval '1 second' WHERE id = %s",
+        row.id,
+    )
     assert client.get(WHO, headers=bearer(text)).status_code == 200
     tamper("UPDATE access_apitoken SET expires_at = clock_timestamp() WHERE id = %s", row.id)
     assert client.get(WHO, headers=bearer(text)).status_code == 401

@@ -118,9 +118,7 @@ def test_without_a_membership_nobody_signs_in(client: Client, ada: User) -> None
 
 
 def test_an_account_without_a_password_cannot_sign_in(client: Client) -> None:
-    actions.create_user(
-        tenant=people.tenant(), username="ada", password=None, by=INSTALLER, clock=db_clock
-    )
+    actions.create_user(tenant=people.tenant(), username="ada", password=None, by=INSTALLER, clock=db_clock)
     for password in ("", "None", "!"):
         sign_in(client, password=password)
     assert not signed_in(client)
@@ -161,7 +159,11 @@ def test_reading_pages_write_nothing(client: Client, ada: User) -> None:
     people_and_events = User.objects.values().get(), Event.objects.count(), Session.objects.values().get()
     for path in ("/review/", "/anybody/", "/sign-in/", "/routes/sessions/view"):
         client.get(path)
-    assert people_and_events == (User.objects.values().get(), Event.objects.count(), Session.objects.values().get())
+    assert people_and_events == (
+        User.objects.values().get(),
+        Event.objects.count(),
+        Session.objects.values().get(),
+    )
     actions.deactivate_user(user=ada, by=INSTALLER, clock=db_clock)
     client.get("/review/")
     assert Session.objects.count() == 1
