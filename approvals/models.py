@@ -83,7 +83,9 @@ class Proposal(ProtectedStateMixin, TenantRow):
     class Meta:
         triggers: ClassVar = [
             StateTrigger(name="approvals_proposal_moves", initial=[S.PENDING]),
-            Frozen(name="approvals_proposal_bound", fields=BOUND),
+            Frozen(
+                name="approvals_proposal_bound", fields=BOUND, once=["decided_at", "execute_by", "ended_at"]
+            ),
         ]
         constraints = [
             tenant_key("approvals_proposal_tenant_id"),
@@ -280,6 +282,7 @@ class Decision(TenantRow):
                     "via",
                     "at",
                 ],
+                once=["replaced_at"],
             )
         ]
         constraints = [

@@ -92,6 +92,7 @@ class Command(ProtectedStateMixin, TenantRow):
                     "tenant", "proposal", "mode", "run", "step", "operation", "operation_version", "provider",
                     "target", "business_key", "idempotency_key", "created_at",
                 ],
+                once=["first_sent_at", "ended_at"],
             ),
         ]  # fmt: skip
         constraints = [
@@ -286,6 +287,7 @@ class Attempt(ProtectedStateMixin, TenantRow):
             Frozen(
                 name="workflows_attempt_bound",
                 fields=["tenant", "command", "number", "worker", "token", "claimed_at"],
+                once=["sent_at", "ended_at"],
             ),
         ]
         constraints = [

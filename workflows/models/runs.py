@@ -31,6 +31,12 @@ class Definition(models.Model):
     is_current = models.BooleanField(default=True)
 
     class Meta:
+        triggers: ClassVar = [
+            Frozen(
+                name="workflows_definition_bound",
+                fields=["kind", "name", "version", "content_hash", "registered_at"],
+            )
+        ]
         constraints = [
             models.UniqueConstraint(fields=["kind", "name", "version"], name="workflows_definition_version"),
             models.UniqueConstraint(
@@ -111,9 +117,11 @@ class Run(ProtectedStateMixin, TenantRow):
             Frozen(
                 name="workflows_run_bound",
                 fields=[
-                    "tenant", "kind", "original", "workflow", "workflow_version", "requested_by", "source_system",
+                    "tenant", "kind", "original", "workflow", "workflow_version", "stage", "requested_by",
+                    "on_behalf_of", "excluded_users", "source_system",
                     "source_event_id", "source_record", "source_sequence", "input_ref", "input_hash", "created_at",
                 ],
+                once=["started_at", "finished_at"],
             ),
         ]  # fmt: skip
         constraints = [
@@ -210,7 +218,11 @@ class Step(ProtectedStateMixin, TenantRow):
     class Meta:
         triggers: ClassVar = [
             StateTrigger(name="workflows_step_moves", initial=[T.PENDING]),
-            Frozen(name="workflows_step_bound", fields=["tenant", "run", "key", "position", "kind"]),
+            Frozen(
+                name="workflows_step_bound",
+                fields=["tenant", "run", "key", "position", "kind"],
+                once=["started_at", "finished_at"],
+            ),
         ]
         constraints = [
             tenant_key("workflows_step_tenant_id"),
