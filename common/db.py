@@ -1,14 +1,19 @@
 """Small things about the database that every app needs."""
 
-from django.db import IntegrityError, connection
+from django.db import Error, connection
 
 from common.tx import require_transaction
 
 
-def violates(error: IntegrityError, constraint: str) -> bool:
+def violates(error: Error, constraint: str) -> bool:
     """Whether the error is about exactly this constraint (or trigger of ours)."""
     diagnostics = getattr(error.__cause__, "diag", None)
     return getattr(diagnostics, "constraint_name", None) == constraint
+
+
+def is_deadlock(error: Error) -> bool:
+    """Whether the database ended this transaction because it and another waited for each other."""
+    return getattr(error.__cause__, "sqlstate", None) == "40P01"
 
 
 def lock_name(name: str) -> None:

@@ -22,6 +22,11 @@ class Meaning(Enum):
     UNKNOWN = "unknown"
 
 
+def storable(words: str) -> str:
+    """A provider's words as the database can keep them: it knows no NUL, and UTF-8 no lone surrogate."""
+    return words.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What came back from one call, without judgement.
@@ -37,6 +42,10 @@ class Observation:
     detail: str = ""
     retry_after: timedelta | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("reference", "code", "detail"):
+            object.__setattr__(self, name, storable(getattr(self, name)))
 
 
 MAY_BE_REFUSED = frozenset({400, 404, 409, 412, 422})

@@ -9,8 +9,9 @@ WORK = "workflows.tasks.work"
 
 def ring_on_commit() -> None:
     """After commit, not before: a worker that comes early finds nothing. Lost rings are the sweep's to make good."""
-    transaction.on_commit(_ring, robust=True)
+    transaction.on_commit(ring, robust=True)
 
 
-def _ring() -> None:
+def ring() -> None:
+    """At once, for what is committed already. Never waits, never raises."""
     doorbell.ring(WORK)

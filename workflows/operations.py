@@ -9,7 +9,7 @@ from uuid import UUID
 
 from common.deadline import Deadline
 from common.fields import Arguments
-from workflows.classify import Observation, OutcomeTable
+from workflows.classify import Observation, OutcomeTable, storable
 
 A = TypeVar("A", bound=Arguments)
 Facts = Mapping[str, Any]
@@ -96,6 +96,10 @@ class Finding:
     reference: str = ""
     detail: str = ""
     body: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("reference", "detail"):
+            object.__setattr__(self, name, storable(getattr(self, name)))
 
 
 class Operation(Generic[A]):

@@ -77,6 +77,11 @@ def known_operations() -> list[tuple[str, int]]:
     return sorted(_operations)
 
 
+def limited_providers() -> list[str]:
+    """The providers of which an operation limits the calls at once, in one order for everybody who locks them."""
+    return sorted({known.provider for known in _operations.values() if known.most_in_flight is not None})
+
+
 def most_in_flight(provider: str) -> int | None:
     """The smallest limit of calls at once that an operation of this provider declares; None: no limit."""
     limits = [

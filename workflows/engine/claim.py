@@ -31,41 +31,70 @@ class Claimed:
 
 
 # The run is locked, not the step: its lock covers its steps, and it is the last lock in the one order. A run that
-# somebody else holds is passed over. The index on due steps makes this a short scan, whatever waits.
+# somebody else holds is passed over. The index on due steps makes this a short scan, whatever waits. A run of a
+# workflow, or of a version, that this code does not have is left to a worker that has it.
 _CANDIDATE = """
     SELECT r.id, s.id FROM workflows_step s JOIN workflows_run r ON r.id = s.run_id
-    WHERE s.due_at IS NOT NULL AND s.due_at <= clock_timestamp() AND s.lane = %s
+    JOIN unnest(%(names)s::text[], %(versions)s::int[]) AS known(name, version)
+      ON known.name = r.workflow AND r.workflow_version <= known.version
+    WHERE s.due_at IS NOT NULL AND s.due_at <= clock_timestamp() AND s.lane = %(lane)s
       AND s.status IN ('pending', 'waiting')
     ORDER BY s.due_at, s.id LIMIT 1
     FOR NO KEY UPDATE OF r SKIP LOCKED
 """
+LOOKS = 5
+"""How often one claim looks again when somebody else was faster with what it found."""
 
 
 @action
 def claim_step(*, lane: Lane, by: Actor, clock: Clock) -> Claimed | None:
     """Take one due step of the lane, or None when nothing is due."""
+    for _ in range(LOOKS):
+        found = _candidate(lane)
+        if found is None:
+            return None
+        run, step = Run.objects.get(pk=found[0]), Step.objects.get(pk=found[1])
+        claimed = take(run, step, by=by, now=clock())
+        if claimed is not None:
+            return claimed
+    return None
+
+
+def _candidate(lane: Lane) -> tuple[UUID, UUID] | None:
+    flows = registry.workflows()
     with connection.cursor() as cursor:
-        cursor.execute(_CANDIDATE, [lane])
-        found = cursor.fetchone()
-    if found is None:
-        return None
-    run, step = Run.objects.get(pk=found[0]), Step.objects.get(pk=found[1])
-    return take(run, step, by=by, now=clock())
+        cursor.execute(_CANDIDATE, {
+            "lane": lane, "names": [flow.name for flow in flows], "versions": [flow.version for flow in flows],
+        })  # fmt: skip
+        return cursor.fetchone()  # type: ignore[no-any-return]
 
 
 def take(run: Run, step: Step, *, by: Actor, now: datetime) -> Claimed | None:
-    """Start the step of a locked run, if it is still due. Quarantines one that was claimed too often for nothing."""
+    """Start the step of a locked run, if it is still due; what nobody can run any more goes to a person instead."""
     if step.due_at is None or step.due_at > now or step.status in StepStatus.final_states:
         return None
     if run.status in RunStatus.final_states:
         return None
-    if step.lost_leases >= QUARANTINE_AFTER:
+    cannot = _why_not(run, step)
+    if cannot:
         step.due_at = None
-        summary = "A worker ended each time it tried this step: it is set aside until a person has looked."
-        stop_step(run, step, "quarantined", summary, by=by, now=now)
+        stop_step(run, step, cannot, _SUMMARIES[cannot], by=by, now=now)
         settle_run(run, by=by, now=now)
         return None
     return _start(run, step, by=by, now=now)
+
+
+def _why_not(run: Run, step: Step) -> str:
+    if step.lost_leases >= QUARANTINE_AFTER:
+        return "quarantined"
+    stages = registry.workflow(run.workflow).stages
+    return "" if any(stage.key == step.key for stage in stages) else "stage_gone"
+
+
+_SUMMARIES = {
+    "quarantined": "A worker ended each time it tried this step: it is set aside until a person has looked.",
+    "stage_gone": "The workflow has no such stage any more: it was taken out while this run was on its way.",
+}
 
 
 def _start(run: Run, step: Step, *, by: Actor, now: datetime) -> Claimed:

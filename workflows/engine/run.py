@@ -6,10 +6,12 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from django.db import DatabaseError
 
-from audit.actors import worker_actor
+from audit.actors import Actor, worker_actor
 from common.clock import db_clock
 from common.models import Tenant
+from common.rounds import each
 from workflows import registry
 from workflows.definitions import StageContext
 from workflows.documents import load_json
@@ -32,7 +34,6 @@ def worker_name() -> str:
 def run_due_steps(*, limit: int, lane: Lane = Lane.NEW) -> int:
     """Run up to ``limit`` due steps of the lane, one after the other; returns how many were run."""
     by = worker_actor(worker_name())
-    _release_lost()
     done = 0
     claimed = None
     while done < limit:
@@ -40,15 +41,30 @@ def run_due_steps(*, limit: int, lane: Lane = Lane.NEW) -> int:
         if claimed is None:
             break
         # Storing one result claims the same run's next step in the same transaction, where it is due.
-        claimed = store_result(claimed, _run_stage(claimed), by=by, clock=db_clock)
+        claimed = _store(claimed, _run_stage(claimed), by=by)
         done += 1
     return done
 
 
-def _release_lost() -> None:
-    by = worker_actor(worker_name())
-    for run_id, step_id in lost_leases():
-        release_lost(run_id=run_id, step_id=step_id, by=by, clock=db_clock)
+def _store(claimed: Claimed, result: Result, *, by: Actor) -> Claimed | None:
+    """Store the result; one that cannot be stored (no such case, no JSON, no result at all) breaks this stage only."""
+    try:
+        return store_result(claimed, result, by=by, clock=db_clock)
+    except DatabaseError:
+        raise
+    except Exception as error:
+        log.exception("result_refused", run_id=str(claimed.run.pk), step=claimed.step.key)
+        broken = Failed("stage_broke", detail=type(error).__name__)
+        return store_result(claimed, broken, by=by, clock=db_clock)
+
+
+def release_lost_steps(*, by: Actor) -> int:
+    """Make due again what its worker left; returns how many."""
+
+    def release(lost: tuple[UUID, UUID]) -> bool:
+        return release_lost(run_id=lost[0], step_id=lost[1], by=by, clock=db_clock)
+
+    return each(lost_leases(), release, what="release_lost")
 
 
 def _run_stage(claimed: Claimed) -> Result:

@@ -5,25 +5,25 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from approvals.actions import lock_proposal, save_moved
-from approvals.enums import ProposalStatus
 from approvals.models import Proposal
-from approvals.policies import approved_by_rule, standing_votes, valid_approvals
 from audit.actors import Actor
 from common.clock import Clock
-from common.digests import contract_digest, same
-from common.strictjson import JsonRefused
 from common.tx import require_transaction
 from workflows import registry
 from workflows.actions.cancelling import cancel_steps
 from workflows.actions.decided import move_command
 from workflows.actions.proposing import reissue
-from workflows.actions.settle import lock_run, save_step, settle_run, steps_of
-from workflows.contracts import read_contract
+from workflows.actions.settle import (
+    case_or_none,
+    end_by_case,
+    lock_run,
+    save_step,
+    settle_run,
+    steps_of,
+)
 from workflows.endings import StepEnd, apply_ending
-from workflows.enums import CommandStatus, SettledBy, VoidReason
+from workflows.enums import CommandStatus, SettledBy
 from workflows.hooks import Stop, settled, stopped
 from workflows.models import Attempt, Command, Run, Step
 from workflows.settling import Move, Settlement
@@ -66,76 +66,12 @@ def hold(
     return Held(proposal, command, by, clock(), clock) if command is not None else None
 
 
-# -- checks that need only the database -------------------------------------------------------------------------
-
-
-def failed_check(held: Held) -> VoidReason | None:
-    """The first reason why this approval no longer holds: bytes, clock, policy, people. Design, invariant 1."""
-    proposal = held.proposal
-    contract = _contract_if_intact(held)
-    if contract is None:
-        return VoidReason.DIGEST
-    if proposal.execute_by is None or held.now >= proposal.execute_by:
-        return VoidReason.LAPSED
-    if not _policy_is_current(held, contract["policy_version"]):
-        return VoidReason.POLICY
-    return None if _still_approved(proposal) else VoidReason.REVIEWER
-
-
-def _contract_if_intact(held: Held) -> Any:
-    """The stored contract if it hashes to the approved digest and is about this very command; else None."""
-    proposal, command = held.proposal, held.command
-    stored = bytes(proposal.contract)
-    if not same(contract_digest(stored), proposal.digest):
-        return None
-    try:
-        contract = read_contract(stored)
-    except JsonRefused:
-        return None
-    claimed = (
-        contract["run_id"], contract["step"], contract["operation"], contract["operation_version"],
-        contract["target"], contract["idempotency_key"],
-    )  # fmt: skip
-    ours = (
-        str(command.run_id), proposal.step, command.operation, command.operation_version, command.target,
-        command.idempotency_key,
-    )  # fmt: skip
-    return contract if claimed == ours else None
-
-
-_CURRENT_POLICY = """
-    SELECT version FROM workflows_definition WHERE kind = 'policy' AND name = %s AND is_current FOR SHARE
-"""
-
-
-def lock_scope(operation: Any) -> int | None:
-    """The shared scope lock, first in the lock order: a newer policy version waits for us, or we see it.
-
-    Returns the current version.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_CURRENT_POLICY, [operation.policy.name])
-        row = cursor.fetchone()
-    return row[0] if row is not None else None
-
-
-def _policy_is_current(held: Held, version: int) -> bool:
-    return lock_scope(held.operation) == version
-
-
-def _still_approved(proposal: Proposal) -> bool:
-    if proposal.status != ProposalStatus.APPROVED:
-        return False
-    votes = standing_votes(proposal)
-    if proposal.needed == 0:
-        return approved_by_rule(proposal, votes)
-    return valid_approvals(proposal, votes, lock=True) >= proposal.needed
-
-
 # -- moves ------------------------------------------------------------------------------------------------------
 
 
-def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str = "") -> None:
+def make_move(
+    held: Held, settlement: Settlement, *, due_at: datetime, code: str = "", by: SettledBy = SettledBy.CHECK
+) -> None:
     """Make a settlement's move on the command and save it; an end is carried over to proposal, step and run."""
     before, why = held.command.status, code or str(settlement.void_reason or "")
     match settlement.move:
@@ -148,9 +84,8 @@ def make_move(held: Held, settlement: Settlement, *, due_at: datetime, code: str
             held.move("hold", settlement.hold_reason, reason=settlement.hold_reason)
         case Move.VOID:
             assert settlement.void_reason is not None
-            held.move("make_void", why, at=held.now, reason=settlement.void_reason)
+            held.move("make_void", why, at=held.now, reason=settlement.void_reason, by=by)
         case Move.CANCEL:
-            by = SettledBy.LOOKUP if before == CommandStatus.UNKNOWN else SettledBy.CHECK
             held.move("cancel", why, at=held.now, by=by)
         case other:
             raise AssertionError(f"{other} is no settlement")
@@ -178,7 +113,7 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
     match ending.step:
         case StepEnd.PERSON:
             settled(run, step.key, command.status, by=held.by, at=held.now)
-            _ask_a_person(held, run, step)
+            _ask_a_person_unless_foreseen(held, run, step, steps)
         case StepEnd.APPROVAL_OF_NEXT_VERSION:
             reissue(run, step, proposal, by=held.by, clock=held.clock, now=held.now)
         case StepEnd.CANCELLED:
@@ -190,21 +125,29 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
 _SUMMARIES = {
     "refused": "The provider refused the action. Nothing happened.",
     "dead": "It was tried as often as allowed, or must not be tried again. Nothing happened.",
-    "lapsed": "The time to execute was over before it was sent. Nothing was sent; it can be asked again.",
-    "policy": "The policy changed after the approval. Nothing was sent; it can be asked again.",
-    "pin": "The record changed after the approval. Nothing was sent; it can be asked again.",
-    "digest": "The stored contract is not what was approved. Nothing was sent.",
+    "lapsed": "The time to execute was over. {nothing}; it can be asked again.",
+    "policy": "The policy changed after the approval. {nothing}; it can be asked again.",
+    "pin": "The record changed after the approval. {nothing}; it can be asked again.",
+    "digest": "The stored contract is not what was approved. {nothing}.",
     "unknown": "A request went out and no complete answer came back. Nobody knows yet whether it happened.",
     "key_reused": "The provider says that this key came before with other parameters. Nobody knows what happened.",
     "earlier_effect": "The same thing happened before, or may have happened. Nothing was sent.",
+    "credential_refused": "The provider refused our credential: it was revoked, or it is stale. Nothing happened.",
+    "quarantined": "A worker ended each time it took this action. Nothing was sent.",
 }
 
 
-def _ask_a_person(held: Held, run: Run, step: Step) -> None:
+def _ask_a_person_unless_foreseen(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
+    """A refusal that the exception table foresees ends the run as its row says; all else goes to a person."""
     command = held.command
+    foreseen = case_or_none(registry.workflow(run.workflow), command.failure_code)
+    if command.status == CommandStatus.REFUSED and foreseen is not None:
+        end_by_case(run, step, foreseen, steps, by=held.by, now=held.now)
+        return
     cause = command.void_reason or command.status
-    why = _SUMMARIES.get(command.failure_code) or _SUMMARIES[cause]
-    open_packet(held, run, step, f"command_{cause}", why)
+    why = _SUMMARIES.get(command.failure_code if not command.void_reason else "") or _SUMMARIES[cause]
+    nothing = "Nothing was sent" if command.first_sent_at is None else "Nothing happened"
+    open_packet(held, run, step, f"command_{cause}", why.format(nothing=nothing))
 
 
 def open_packet(held: Held, run: Run, step: Step, cause: str, summary: str) -> None:

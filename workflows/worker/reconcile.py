@@ -1,6 +1,7 @@
 """Unknown outcomes: late evidence first, then a look-up at the provider; never a blind retry."""
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from audit.actions import record
 from audit.actors import Actor
 from common.clock import Clock
 from common.deadline import Deadline
+from common.rounds import each
 from common.tx import action
 from workflows import registry
 from workflows.classify import Meaning
@@ -19,14 +21,12 @@ from workflows.models import Attempt, Command, Lookup, Run
 from workflows.operations import Finding
 from workflows.results import CredentialRefused, RateLimited, SourceDown
 from workflows.settling import Move, after_late_answer, after_lookup, after_nothing_happened
-from workflows.worker.held import Held, conclude, failed_check, hold, make_move
+from workflows.worker.checks import failed_check, intact_contract, next_look, settles_at, tries_left
+from workflows.worker.held import Held, conclude, hold, make_move
 from workflows.worker.send import make_call
 from workflows.worker.store import confirm
 
 log = structlog.get_logger(__name__)
-
-ASK_AGAIN_AT_LEAST = timedelta(seconds=5)
-ASK_AGAIN_AT_MOST = timedelta(minutes=10)
 
 # Setting the next time first is the claim: another process passes over what is not due, and a look-up harms nobody.
 _DUE = """
@@ -42,7 +42,7 @@ def reconcile_due(*, by: Actor, clock: Clock, worker: str, limit: int = 20) -> i
     with connection.cursor() as cursor:
         cursor.execute(_DUE, [limit])
         ids = [row[0] for row in cursor.fetchall()]
-    return sum(reconcile(command_id, by=by, clock=clock, worker=worker) for command_id in ids)
+    return each(ids, lambda id_: reconcile(id_, by=by, clock=clock, worker=worker), what="reconcile")
 
 
 def reconcile(command_id: UUID, *, by: Actor, clock: Clock, worker: str) -> bool:
@@ -63,22 +63,36 @@ def _settle_by_late_evidence(tenant_id: UUID, proposal_id: UUID, *, by: Actor, c
     if held is None or held.command.status != CommandStatus.UNKNOWN:
         return True  # somebody else settled it
     attempts = list(Attempt.objects.filter(command=held.command).order_by("number"))
-    for attempt in attempts:
-        evidence: dict[str, Any] | None = attempt.late_evidence
-        if evidence is None:
-            continue
-        last = attempt is attempts[-1]
-        move = after_late_answer(held.command, Meaning(evidence["meaning"]), of_last_attempt=last)
-        if _apply(held, move, evidence.get("reference", ""), SettledBy.LATE_ANSWER, {}):
-            return True
-    return False
+    evidence = [
+        (attempt.late_evidence, attempt is attempts[-1]) for attempt in attempts if attempt.late_evidence
+    ]
+    return any(_settle_by_evidence(held, said, of_last_attempt=last) for said, last in evidence)
+
+
+def _settle_by_evidence(held: Held, evidence: Mapping[str, Any], *, of_last_attempt: bool) -> bool:
+    meaning, by = Meaning(evidence["meaning"]), SettledBy.LATE_ANSWER
+    move = after_late_answer(held.command, meaning, of_last_attempt=of_last_attempt)
+    if move is Move.CONFIRM:
+        confirm(held, reference=evidence["reference"], by=by, body={})
+    elif move is Move.REFUSE:
+        code = (evidence["code"] or f"status_{evidence['status']}")[:60]
+        held.move("refuse", by, at=held.now, code=code, by=by)
+        conclude(held)
+    elif move is Move.FREE:
+        # A refused credential is never tried again by itself: a person looks.
+        _nothing_happened(held, by, "credential_refused" if meaning is Meaning.NOT_AUTHORIZED else "")
+    return move is not Move.STAY
 
 
 def _ask(command: Command) -> Finding:
+    """What the provider says. Asked by the key that was approved: a changed contract names no key to ask by."""
     operation = registry.operation(command.operation, command.operation_version)
+    contract = intact_contract(command.proposal, command)
+    if contract is None:
+        return Finding("no_answer", detail="the stored contract is not what was approved")
     try:
-        call = make_call(command, Deadline.after(operation.call_deadline.total_seconds()))
-        return operation.reconcile(call)
+        deadline = Deadline.after(operation.call_deadline.total_seconds())
+        return operation.reconcile(make_call(command, contract, deadline))
     except (SourceDown, RateLimited) as error:
         return Finding("no_answer", detail=str(error))
     except CredentialRefused as error:
@@ -96,21 +110,20 @@ def _settle_by_lookup(
     held = hold(tenant_id, proposal_id, by=by, clock=clock)
     if held is None or held.command.status != CommandStatus.UNKNOWN:
         return False
-    settled = _has_settled(held, asked_at)
+    settled = asked_at >= settles_at(held)
     _write_lookup(held, finding, asked_at, worker, settled)
     move = after_lookup(finding.finding, settled=settled)
-    if _apply(held, move, finding.reference, SettledBy.LOOKUP, dict(finding.body)):
-        return True
-    held.command.lookups += 1
-    held.command.due_at = held.now + _pause(held.command.lookups)
-    held.command.save(update_fields=["lookups", "due_at"])
-    return False
-
-
-def _has_settled(held: Held, asked_at: datetime) -> bool:
-    """*Not found* counts only after the time in which a request that was sent may still take effect."""
-    sent = held.command.last_sent_at
-    return sent is not None and asked_at >= sent + held.operation.settle_time
+    # The key came before with other parameters: what is found under it may be somebody else's. A person settles it.
+    if move is Move.STAY or held.command.failure_code == "key_reused":
+        held.command.lookups += 1
+        held.command.due_at = next_look(held)
+        held.command.save(update_fields=["lookups", "due_at"])
+        return False
+    if move is Move.CONFIRM:
+        confirm(held, reference=finding.reference, by=SettledBy.LOOKUP, body=dict(finding.body))
+    else:
+        _nothing_happened(held, SettledBy.LOOKUP)
+    return True
 
 
 def _write_lookup(held: Held, finding: Finding, asked_at: datetime, worker: str, settled: bool) -> None:
@@ -126,28 +139,19 @@ def _write_lookup(held: Held, finding: Finding, asked_at: datetime, worker: str,
     )  # fmt: skip
 
 
-def _apply(held: Held, move: Move, reference: str, by: SettledBy, body: dict[str, Any]) -> bool:
-    if move is Move.STAY:
-        return False
-    if move is Move.CONFIRM:
-        confirm(held, reference=reference, by=by, body=body)
-    elif move is Move.REFUSE:
-        held.move("refuse", by, at=held.now, code="refused_late")
-        conclude(held)
-    else:
-        _nothing_happened(held, by)
-    return True
-
-
-def _nothing_happened(held: Held, by: SettledBy) -> None:
-    """Design, 6.6: a cancel wish wins; else the checks that need only the database; else ready again."""
+def _nothing_happened(held: Held, by: SettledBy, never_again: str = "") -> None:
+    """Design, 6.6: a cancel wish wins; else the checks that need only the database; else ready again, while the caps
+    on tries and time allow it. ``never_again`` says why it is not tried again all the same.
+    """
     run = Run.objects.only("cancel_requested_at").get(pk=held.command.run_id)
     settlement = after_nothing_happened(
         held.command, cancel_wished=run.cancel_requested_at is not None, frozen=False, circuit_open=False,
         failed_check=failed_check(held),
     )  # fmt: skip
-    make_move(held, settlement, due_at=held.now, code=f"did not happen: {by.value}")
-
-
-def _pause(lookups: int) -> timedelta:
-    return min(ASK_AGAIN_AT_LEAST * float(2 ** min(lookups, 10)), ASK_AGAIN_AT_MOST)
+    why = never_again or ("" if tries_left(held) else "tries_exhausted")
+    if settlement.move is Move.FREE and why:
+        held.move("free", f"did not happen: {by.value}", due_at=held.now)
+        held.move("give_up", why, at=held.now, by=by, code=why)
+        conclude(held)
+        return
+    make_move(held, settlement, due_at=held.now, code=f"did not happen: {by.value}", by=by)

@@ -1,15 +1,25 @@
 """Leases that are over: never sent, back to ready; sent, unknown. Time alone never makes *sent* ready again."""
 
+from datetime import timedelta
+from itertools import takewhile
 from uuid import UUID
 
 from django.db import connection
 
 from audit.actors import Actor
 from common.clock import Clock
+from common.rounds import each
 from common.tx import action
+from workflows.crashpoints import crashpoint
+from workflows.enums import SettledBy
+from workflows.models import Attempt
 from workflows.settling import Move, after_lease
-from workflows.worker.held import conclude, hold
+from workflows.worker.held import Held, conclude, hold
 from workflows.worker.store import lose_track
+
+LEASE_OVER = "lease_over"
+QUARANTINE_AFTER = 5
+"""Claims of one command from which no worker came back, after which a person looks."""
 
 _OVER = """
     SELECT tenant_id, proposal_id FROM workflows_command
@@ -22,7 +32,7 @@ def recover_lost(*, by: Actor, clock: Clock, limit: int = 100) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_OVER, [limit])
         rows = cursor.fetchall()
-    return sum(_recover(tenant_id, proposal_id, by=by, clock=clock) for tenant_id, proposal_id in rows)
+    return each(rows, lambda row: _recover(*row, by=by, clock=clock), what="recover")
 
 
 @action
@@ -30,17 +40,39 @@ def _recover(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> 
     held = hold(tenant_id, proposal_id, by=by, clock=clock)
     if held is None or held.command.lease_until is None or held.command.lease_until >= held.now:
         return False  # its worker stored an answer, or another process was here first
-    attempt = held.attempt()
+    crashpoint("CP13")
     move = after_lease(held.command)
+    _end_attempt(held, move)
     if move is Move.LOSE_TRACK:
-        if attempt is not None:
-            attempt.no_answer(at=held.now, outcome="lease_over", detail="the worker did not come back")
-            attempt.save()
         lose_track(held, "lease_over")
     elif move is Move.FREE:
-        if attempt is not None:
-            attempt.release(at=held.now, outcome="lease_over")
-            attempt.save()
-        held.move("free", "lease over", due_at=held.now)
-        conclude(held)
+        _free(held)
     return move is not Move.STAY
+
+
+def _end_attempt(held: Held, move: Move) -> None:
+    attempt = held.attempt()
+    if attempt is None:
+        return
+    if move is Move.LOSE_TRACK:
+        attempt.no_answer(at=held.now, outcome=LEASE_OVER, detail="the worker did not come back")
+    else:
+        attempt.release(at=held.now, outcome=LEASE_OVER)
+    attempt.save()
+
+
+def _free(held: Held) -> None:
+    """Ready again, a little later each time; set aside when no worker ever came back from it."""
+    lost = _lost_in_a_row(held)
+    if lost >= QUARANTINE_AFTER:
+        held.move("give_up", "quarantined", at=held.now, by=SettledBy.CHECK, code="quarantined")
+        conclude(held)
+        return
+    held.move("free", "lease over", due_at=held.now + timedelta(seconds=lost - 1))
+
+
+def _lost_in_a_row(held: Held) -> int:
+    attempts = (
+        Attempt.objects.filter(command=held.command).order_by("-number").values_list("outcome", flat=True)
+    )
+    return len(list(takewhile(lambda outcome: outcome == LEASE_OVER, attempts[:QUARANTINE_AFTER])))

@@ -3,33 +3,40 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
-
-import structlog
+from uuid import UUID
 
 from audit.actors import Actor
 from common.clock import Clock
 from common.deadline import Deadline
+from common.digests import contract_digest, same
 from common.models import Tenant
 from common.tx import action
 from workflows import registry
-from workflows.contracts import bound_arguments, read_contract
+from workflows.contracts import bound_arguments
 from workflows.crashpoints import crashpoint
 from workflows.enums import CommandStatus, Effect, SettledBy, VoidReason
 from workflows.models import Command
 from workflows.operations import Call, Operation, Site
 from workflows.results import CredentialRefused, RateLimited, SourceDown
 from workflows.settling import Move, Settlement, before_send
-from workflows.worker.claim import LEASE, Claim
-from workflows.worker.held import Held, conclude, failed_check, hold, lock_scope, make_move
-
-log = structlog.get_logger(__name__)
+from workflows.worker.checks import (
+    SHORTEST_PAUSE,
+    current_policy,
+    failed_check,
+    intact_contract,
+    not_after_lapse,
+)
+from workflows.worker.claim import Claim
+from workflows.worker.held import Held, conclude, hold, make_move
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What was read outside the transaction: whether the pinned records are still the same, and earlier effects."""
+    """What was read outside the transaction, on the word of the bytes with this ``digest``."""
 
+    digest: str
     pins_hold: bool = True
     earlier: tuple[str, ...] = ()
     postpone: timedelta | None = None
@@ -37,13 +44,17 @@ class Looked:
 
 
 def site_of(command: Command) -> Site:
-    tenant = Tenant.objects.get(pk=command.tenant_id)
-    return Site(command.tenant_id, tenant.slug, command.run.on_behalf_of)
+    return Site(command.tenant_id, _slug(command.tenant_id), command.run.on_behalf_of)
 
 
-def make_call(command: Command, deadline: Deadline) -> Call[Any]:
+@lru_cache(maxsize=1024)
+def _slug(tenant_id: UUID) -> str:
+    """A tenant's slug stands in bound contracts and never changes."""
+    return Tenant.objects.values_list("slug", flat=True).get(pk=tenant_id)
+
+
+def make_call(command: Command, contract: Mapping[str, Any], deadline: Deadline) -> Call[Any]:
     """The request's ingredients, from the contract's stored bytes alone."""
-    contract = read_contract(bytes(command.proposal.contract))
     operation = registry.operation(command.operation, command.operation_version)
     return Call(
         site=site_of(command), arguments=bound_arguments(operation, contract), pins=contract["pins"],
@@ -54,70 +65,81 @@ def make_call(command: Command, deadline: Deadline) -> Call[Any]:
 def look(claim: Claim, command: Command) -> Looked:
     """Fetch the pins and, before the first call, earlier effects of the same business key."""
     operation = registry.operation(command.operation, command.operation_version)
+    digest = contract_digest(bytes(command.proposal.contract))
+    contract = intact_contract(command.proposal, command)
+    if contract is None:
+        return Looked(digest)  # the checks under the lock say so, and nothing is sent
+    call = make_call(command, contract, Deadline.after(operation.call_deadline.total_seconds()))
     try:
-        call = make_call(command, Deadline.after(operation.call_deadline.total_seconds()))
-    except Exception:
-        # Unreadable bytes: the checks under the lock say so, and nothing is sent.
-        log.exception("contract_unreadable", command_id=str(command.pk))
-        return Looked()
-    try:
-        return _read(operation, call, first=claim.first_try)
+        return _read(operation, call, digest, first=claim.first_try)
     except CredentialRefused:
-        return Looked(refused_credential=True)
+        return Looked(digest, refused_credential=True)
     except RateLimited as error:
-        return Looked(postpone=error.retry_after)
+        return Looked(digest, postpone=max(error.retry_after, SHORTEST_PAUSE))
     except SourceDown:
-        return Looked(postpone=timedelta(seconds=2 ** min(command.claims, 6)))
+        return Looked(digest, postpone=timedelta(seconds=2 ** min(command.claims, 6)))
 
 
-def _read(operation: Operation[Any], call: Call[Any], *, first: bool) -> Looked:
+def _read(operation: Operation[Any], call: Call[Any], digest: str, *, first: bool) -> Looked:
     # Earlier effects first: where one is found, the record has changed because of it, and that is the better reason.
     earlier = operation.earlier_effects(call.site, call.arguments) if first else ()
     if not call.pins:
-        return Looked(earlier=earlier)
+        return Looked(digest, earlier=earlier)
     present: Mapping[str, str] = operation.pins(call.arguments, operation.look(call.site, call.arguments))
-    return Looked(pins_hold=dict(present) == dict(call.pins), earlier=earlier)
+    return Looked(digest, pins_hold=dict(present) == dict(call.pins), earlier=earlier)
 
 
 @action
-def commit_sent(claim: Claim, looked: Looked, *, by: Actor, clock: Clock) -> bool:
-    """Check everything again under the locks and commit *sent*; False: nothing may be sent by this worker.
+def commit_sent(claim: Claim, looked: Looked, *, by: Actor, clock: Clock) -> Mapping[str, Any] | None:
+    """Check everything again under the locks and commit *sent*; the contract that was checked, and may now be called.
 
-    Locks: the shared scope (policy), proposal, command by token. The people who approved are locked too, so that a
-    revocation either comes before and counts, or waits until this has committed.
+    None: nothing may be sent by this worker. Locks: the shared scope (policy), proposal, command by token. The people
+    who approved are locked too, so that a revocation either comes before and counts, or waits until this has
+    committed. What is sent is what was checked here: the caller builds the request from the returned contract.
     """
-    named = Command.objects.only("operation", "operation_version").get(pk=claim.command_id)
-    lock_scope(registry.operation(named.operation, named.operation_version))
+    policy = current_policy(claim.operation, lock=True)
     held = hold(claim.tenant_id, claim.proposal_id, by=by, clock=clock, token=claim.token)
     if held is None or held.command.status != CommandStatus.CLAIMED:
-        return False  # the lease was over, or somebody stopped it: the token is no longer the row's
-    if _ends_before_sending(held, looked):
+        return None  # the lease was over, or somebody stopped it: the token is no longer the row's
+    failed = failed_check(held, policy=policy)
+    if _ends_before_sending(held, looked, failed):
+        return None
+    settlement = before_send(
+        frozen=False, circuit_open=False, failed_check=failed or _changed_since(held, looked)
+    )
+    if settlement.move is not Move.SEND:
+        _not_sent(held, settlement)
+        return None
+    _send(held)
+    crashpoint("CP4")
+    return intact_contract(held.proposal, held.command)
+
+
+def _changed_since(held: Held, looked: Looked) -> VoidReason | None:
+    """Whether the pinned records have changed, or the very bytes that told which records are pinned."""
+    if not same(looked.digest, held.proposal.digest):
+        return VoidReason.DIGEST
+    return None if looked.pins_hold else VoidReason.PIN
+
+
+def _ends_before_sending(held: Held, looked: Looked, failed: VoidReason | None) -> bool:
+    """What was found outside: the same thing done before, a refused credential, or a source that is down.
+
+    Only the first of these says more than that the approval no longer holds.
+    """
+    if looked.earlier or _earlier_here(held):
+        _give_up(held, SettledBy.EARLIER_EFFECT, "earlier_effect")
+        return True
+    if failed is not None:
         return False
-    settlement = before_send(frozen=False, circuit_open=False, failed_check=_failed(held, looked))
-    if settlement.move is Move.SEND:
-        _send(held)
-        crashpoint("CP4")
-        return True
-    _not_sent(held, settlement)
-    return False
-
-
-def _failed(held: Held, looked: Looked) -> VoidReason | None:
-    return failed_check(held) or (None if looked.pins_hold else VoidReason.PIN)
-
-
-def _ends_before_sending(held: Held, looked: Looked) -> bool:
-    """What was found outside: postpone, a refused credential, or the same thing done before."""
-    if looked.postpone is not None and failed_check(held) is None:
-        _end_attempt(held, "postponed")
-        held.move("retry_later", "source_down", due_at=held.now + looked.postpone, code="source_down")
-        conclude(held)
-        return True
     if looked.refused_credential:
         _give_up(held, SettledBy.CHECK, "credential_refused")
         return True
-    if looked.earlier or _earlier_here(held):
-        _give_up(held, SettledBy.EARLIER_EFFECT, "earlier_effect")
+    if looked.postpone is not None:
+        _end_attempt(held, "postponed")
+        due_at = not_after_lapse(held, held.now + looked.postpone)
+        held.move("retry_later", "source_down", due_at=due_at, code="source_down")
+        conclude(held)
         return True
     return False
 
@@ -153,4 +175,13 @@ def _send(held: Held) -> None:
     assert attempt is not None
     attempt.send(at=held.now)
     attempt.save(update_fields=["status", "sent_at"])
-    held.move("send", at=held.now, lease_until=held.now + LEASE)
+    held.move("send", at=held.now, lease_until=held.now + 2 * held.operation.call_deadline)
+
+
+@action
+def give_back(claim: Claim, *, by: Actor, clock: Clock) -> None:
+    """Make a claimed command ready again, because this worker will not come to it in time. No run changes by that."""
+    held = hold(claim.tenant_id, claim.proposal_id, by=by, clock=clock, token=claim.token)
+    if held is not None and held.command.status == CommandStatus.CLAIMED:
+        _end_attempt(held, "given_back")
+        held.move("free", "given back", due_at=held.now)

@@ -7,15 +7,16 @@ from typing import Any
 from audit.actions import record
 from audit.actors import Actor
 from common.clock import Clock
+from common.strictjson import JsonRefused
 from common.tx import action
-from workflows import registry
 from workflows.classify import Meaning, Observation, classify
 from workflows.documents import store_json
 from workflows.enums import CommandStatus, SettledBy
-from workflows.models import Attempt, Command, Run
+from workflows.models import Attempt, Document, Run
 from workflows.settling import Move, after_answer, after_nothing_happened
+from workflows.worker.checks import SHORTEST_PAUSE, failed_check, next_look, not_after_lapse, tries_left
 from workflows.worker.claim import Claim
-from workflows.worker.held import Held, conclude, failed_check, hold, make_move, report_unknown
+from workflows.worker.held import Held, conclude, hold, make_move, report_unknown
 
 FIRST_RETRY = timedelta(seconds=2)
 LONGEST_RETRY = timedelta(minutes=2)
@@ -25,13 +26,11 @@ LONGEST_RETRY = timedelta(minutes=2)
 def store_answer(claim: Claim, seen: Observation, *, by: Actor, clock: Clock) -> Meaning:
     """Classify and store one answer. A worker whose token is stale changes no state; what it learned is kept."""
     held = hold(claim.tenant_id, claim.proposal_id, by=by, clock=clock, token=claim.token)
-    command = held.command if held else Command.objects.get(pk=claim.command_id)
-    operation = registry.operation(command.operation, command.operation_version)
-    meaning = classify(seen, operation.outcomes)
+    meaning = classify(seen, claim.operation.outcomes)
     if held is None or held.command.status != CommandStatus.SENT:
         _keep_late_evidence(claim, seen, meaning, by=by, now=clock())
         return meaning
-    move = after_answer(held.command, meaning, may_retry=_may_retry(held))
+    move = after_answer(held.command, meaning, may_retry=tries_left(held))
     _end_attempt(held, seen, meaning)
     _MOVES[move](held, seen, meaning)
     return meaning
@@ -51,12 +50,6 @@ def _keep_late_evidence(
         by=by, kind="attempt.late_evidence", tenant_id=claim.tenant_id, subject_type="attempt",
         subject_id=attempt.pk, run_id=attempt.command.run_id, body={"meaning": meaning.value},
     )  # fmt: skip
-
-
-def _may_retry(held: Held) -> bool:
-    operation, command = held.operation, held.command
-    in_time = held.now < (command.first_sent_at or held.now) + operation.max_total
-    return bool(command.tries < operation.max_tries and in_time)
 
 
 def _end_attempt(held: Held, seen: Observation, meaning: Meaning) -> None:
@@ -79,11 +72,22 @@ def confirm(held: Held, *, reference: str, by: SettledBy, body: dict[str, Any]) 
     """It happened: keep the provider's words as the result, and let proposal, step and run follow."""
     attempt = held.attempt()
     command = held.command
-    result = {"reference": reference, "answer": body, "settled_by": by.value}
-    document = store_json(command.tenant_id, command.run_id, "result.command", result, held.now)
+    document = _result(held, {"reference": reference, "settled_by": by.value}, body)
     command.result_ref, command.used_attempt_id = document.pk, attempt.pk if attempt else None
     held.move("confirm", at=held.now, by=by, reference=reference)
     conclude(held)
+
+
+def _result(held: Held, result: dict[str, Any], body: dict[str, Any]) -> Document:
+    """An answer that cannot be stored as JSON does not make an effect undone: then its reference is what is kept."""
+    command = held.command
+    try:
+        return store_json(
+            command.tenant_id, command.run_id, "result.command", result | {"answer": body}, held.now
+        )
+    except JsonRefused as refused:
+        kept = result | {"answer": {}, "answer_refused": refused.code}
+        return store_json(command.tenant_id, command.run_id, "result.command", kept, held.now)
 
 
 def _refuse(held: Held, seen: Observation, meaning: Meaning) -> None:
@@ -100,17 +104,15 @@ def _give_up(held: Held, seen: Observation, meaning: Meaning) -> None:
 
 def _free(held: Held, seen: Observation, meaning: Meaning) -> None:
     """No byte left this machine: ready again, a little later."""
-    held.move("free", meaning.value, due_at=held.now + backoff(held.command.tries))
+    due_at = not_after_lapse(held, held.now + backoff(held.command.tries))
+    held.move("free", meaning.value, due_at=due_at)
     _go_on_or_stop(held)
 
 
 def _retry_later(held: Held, seen: Observation, meaning: Meaning) -> None:
-    held.move(
-        "retry_later",
-        meaning.value,
-        due_at=held.now + (seen.retry_after or backoff(held.command.tries)),
-        code=meaning.value,
-    )
+    pause = max(seen.retry_after or backoff(held.command.tries), SHORTEST_PAUSE)
+    due_at = not_after_lapse(held, held.now + pause)
+    held.move("retry_later", meaning.value, due_at=due_at, code=meaning.value)
     _go_on_or_stop(held)
 
 
@@ -134,8 +136,8 @@ def _lose_track(held: Held, seen: Observation, meaning: Meaning) -> None:
 
 
 def lose_track(held: Held, code: str) -> None:
-    """Unknown, everywhere it is counted: the reconciler asks once the provider had time to settle."""
-    held.move("lose_track", code, due_at=held.now + held.operation.settle_time, code=code)
+    """Unknown, everywhere it is counted: the reconciler asks soon, and people are told."""
+    held.move("lose_track", code, due_at=next_look(held), code=code)
     report_unknown(held)
 
 

@@ -1,0 +1,120 @@
+"""Does the approval still hold? The checks that need only the database, made by whoever holds the locks."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+
+from approvals.enums import DecisionKind, ProposalStatus
+from approvals.models import Decision, Proposal
+from approvals.policies import approved_by_rule, standing_votes, valid_approvals
+from common.digests import contract_digest, same
+from common.strictjson import JsonRefused
+from workflows.contracts import read_contract
+from workflows.enums import VoidReason
+from workflows.models import Command
+from workflows.worker.held import Held
+
+SHORTEST_PAUSE = timedelta(seconds=1)
+"""Who says *come back at once* is not asked in a tight loop."""
+
+
+def failed_check(held: Held, *, policy: int | None = None) -> VoidReason | None:
+    """The first reason why this approval no longer holds: bytes, clock, policy, people. Design, invariant 1.
+
+    ``policy`` is the current version where the caller holds the scope lock; else it is read without a lock, which
+    is enough to end or to free a command, because the way to *sent* checks again.
+    """
+    proposal = held.proposal
+    contract = intact_contract(proposal, held.command)
+    votes = standing_votes(proposal)
+    if contract is None or not _bound_to_this(proposal, votes):
+        return VoidReason.DIGEST
+    if proposal.execute_by is None or held.now >= proposal.execute_by:
+        return VoidReason.LAPSED
+    if contract["policy_version"] != (policy if policy is not None else current_policy(held.operation)):
+        return VoidReason.POLICY
+    return None if _still_approved(proposal, votes) else VoidReason.REVIEWER
+
+
+def intact_contract(proposal: Proposal, command: Command) -> Mapping[str, Any] | None:
+    """The stored contract if it hashes to the approved digest and is about this very command; else None."""
+    stored = bytes(proposal.contract)
+    if not same(contract_digest(stored), proposal.digest):
+        return None
+    try:
+        contract = read_contract(stored)
+        claimed = tuple(contract[name] for name in _NAMES_THE_COMMAND)
+    except (JsonRefused, AssertionError, KeyError):
+        return None
+    ours = (
+        str(command.run_id), proposal.step, command.operation, command.operation_version, command.target,
+        command.idempotency_key,
+    )  # fmt: skip
+    return contract if claimed == ours else None
+
+
+_NAMES_THE_COMMAND = ("run_id", "step", "operation", "operation_version", "target", "idempotency_key")
+
+
+def _bound_to_this(proposal: Proposal, votes: Sequence[Decision]) -> bool:
+    """Whether every standing yes names the digests that stand here: no yes is ever recorded for others."""
+    ours = (proposal.digest, proposal.view_digest)
+    return all((vote.digest, vote.view_digest) == ours for vote in votes if vote.kind == DecisionKind.APPROVE)
+
+
+_CURRENT_POLICY = (
+    "SELECT version FROM workflows_definition WHERE kind = 'policy' AND name = %s AND is_current"
+)
+
+
+def current_policy(operation: Any, *, lock: bool = False) -> int | None:
+    """The policy's current version. With ``lock`` it is the shared scope lock, first in the lock order: a newer
+    version waits for us, or we see it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CURRENT_POLICY + (" FOR SHARE" if lock else ""), [operation.policy.name])
+        row = cursor.fetchone()
+    return row[0] if row is not None else None
+
+
+def _still_approved(proposal: Proposal, votes: Sequence[Decision]) -> bool:
+    if proposal.status != ProposalStatus.APPROVED:
+        return False
+    if proposal.needed == 0 and approved_by_rule(proposal, votes):
+        return True
+    return valid_approvals(proposal, votes, lock=True) >= max(1, proposal.needed)
+
+
+def tries_left(held: Held) -> bool:
+    """Whether the caps on tries and on total time allow one more request."""
+    operation, command = held.operation, held.command
+    in_time = held.now < (command.first_sent_at or held.now) + operation.max_total
+    return bool(command.tries < operation.max_tries and in_time)
+
+
+def not_after_lapse(held: Held, due_at: datetime) -> datetime:
+    """No later than *execute by*: what lapses while it waits is then seen to, and not only when it would be due."""
+    return min(due_at, held.proposal.execute_by or due_at)
+
+
+FIRST_LOOK = timedelta(seconds=2)
+LONGEST_PAUSE = timedelta(minutes=10)
+
+
+def settles_at(held: Held) -> datetime:
+    """From when on *not found* counts: the last request may have left as late as its deadline, and then the provider
+    has its settle time. For a command that was sent.
+    """
+    assert held.command.last_sent_at is not None
+    return held.command.last_sent_at + held.operation.call_deadline + held.operation.settle_time
+
+
+def next_look(held: Held) -> datetime:
+    """When to ask next about an unknown outcome. *Yes* counts at any time, so it is asked early, then less and less;
+    and once as soon as *no* counts too.
+    """
+    pause = min(FIRST_LOOK * float(2 ** min(held.command.lookups, 12)), LONGEST_PAUSE)
+    settled = settles_at(held)
+    return settled if held.now < settled < held.now + pause else held.now + pause
