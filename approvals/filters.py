@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from approvals.models import Proposal
 
 
-class QueueFilter(django_filters.FilterSet):
+class QueueFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library is not typed
     """Words and workflow. The workflows offered are those that have something waiting."""
 
     q = django_filters.CharFilter(

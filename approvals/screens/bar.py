@@ -123,8 +123,9 @@ def _decidable(screen: ProposalScreen, tone: Tone, icon: str, text: str, *, may_
 
 def own_vote(screen: ProposalScreen, by: Actor) -> Decision | None:
     """The standing vote of this person."""
-    votes = screen.proposal.decisions.filter(replaced_at__isnull=True, user_id=by.user_id)
-    return votes.first()
+    if by.user_id is None:
+        return None
+    return screen.proposal.decisions.filter(replaced_at__isnull=True, user_id=by.user_id).first()
 
 
 def votes_missing(screen: ProposalScreen) -> int:

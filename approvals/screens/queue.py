@@ -159,7 +159,7 @@ def one_page(listed: QuerySet[Proposal], after: str, user_id: UUID) -> tuple[lis
         "decisions", filter=Q(decisions__kind=DecisionKind.APPROVE, decisions__replaced_at__isnull=True)
     )
     found = listed.annotate(votes=votes, voted=voted_by(user_id)).defer("contract", "view", "volatile")
-    rows = list(found.order_by("decide_by", "pk")[: PAGE_SIZE + 1])
+    rows: list[Proposal] = list(found.order_by("decide_by", "pk")[: PAGE_SIZE + 1])
     return rows[:PAGE_SIZE], len(rows) > PAGE_SIZE
 
 

@@ -122,6 +122,8 @@
   document.addEventListener("keydown", (event) => {
     const field = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
     if (event.key === "Escape") return escape(event, field);
+    // Enter on a tick or a choice of the decision form would submit it: deciding takes a button.
+    if (event.key === "Enter" && event.target.form?.id === "decide" && event.target.matches("input")) event.preventDefault();
     if (field || event.ctrlKey || event.metaKey || event.altKey || event.repeat || !keysOn()) return;
     if (document.querySelector(":popover-open") || !Object.hasOwn(ACTIONS, event.key)) return;
     event.preventDefault();

@@ -67,7 +67,7 @@ def full_view(*, now: datetime, amount: str = "1284.50", evidence: list[ViewEvid
     )
     return build_view(
         operation="refunds.issue",
-        operation_version=2,
+        operation_version=1,
         contract_digest="0" * 64,
         headline="Refund EUR 1,284.50, order 1042",
         consequence="Refund EUR 1,284.50 for order:1042 to the account that paid, and send the receipt to"
@@ -136,7 +136,6 @@ def make_full(tenant: Tenant, *, group: Group | None = None, needed: int = 1, **
         consequence=view.consequence,
         reason=SAID,
         warning_count=len(view.to_acknowledge),
-        operation_version=2,
         risk=2,
         policy={
             "version": 7,
