@@ -7,6 +7,7 @@ Both raise `Refused`; the API turns that into a problem document. Neither writes
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from ninja.security import HttpBearer
@@ -14,7 +15,7 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from access import tokens
-from access.actions import touch_token
+from access.actions import TOUCH_EVERY, touch_token
 from access.enums import Scope
 from access.models import Agent, ApiToken, Membership
 from access.policies import NotAMember, check_agent_usable
@@ -107,7 +108,8 @@ class TokenAuth(HttpBearer):
         row = _valid(token)
         if row is None:
             return None
-        if request.method not in SAFE_METHODS:  # a GET changes nothing, not even this
+        # A GET changes nothing, not even this.
+        if request.method not in SAFE_METHODS and not row.used_lately:  # type: ignore[attr-defined]
             touch_token(row.id)
         principal = Principal(
             tenant=row.tenant,
@@ -125,8 +127,11 @@ def _valid(text: str) -> ApiToken | None:
     """The row of a token that is neither expired nor revoked and whose automation may work. Found by its hash."""
     if not tokens.looks_like_token(text):
         return None
-    current = ApiToken.objects.filter(revoked_at=None, expires_at__gt=Now()).select_related("tenant", "agent")
-    row = current.filter(sha256=tokens.fingerprint(text)).first()
+    current = ApiToken.objects.filter(revoked_at=None, expires_at__gt=Now())
+    known = current.annotate(used_lately=Q(last_used_at__gt=Now() - TOUCH_EVERY)).select_related(
+        "tenant", "agent"
+    )
+    row = known.filter(sha256=tokens.fingerprint(text)).first()
     if row is None:
         return None
     try:

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.chain import GENESIS, MEMBERS, Content, canonical_link, link_hash
@@ -57,6 +57,7 @@ values = st.recursive(
 )  # fmt: skip
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(texts, texts, st.integers(1, 2**53 - 1), st.dictionaries(texts, values, max_size=3), st.booleans())
 def test_the_quick_encoder_gives_rfc_8785(
     reason: str, actor: str, seq: int, body: dict[str, Any], escaped: bool
