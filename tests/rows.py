@@ -359,6 +359,7 @@ def arguments_of_moves(at: datetime) -> dict[type[Model], dict[str, dict[str, An
         },
         Step: {
             "start": {"at": at, **lease},
+            "resume": {"at": at},
             "release": {"at": at},
             "wait": {**wait, "on_expiry": OnExpiry.MANUAL_QUEUE},
             "complete": {"at": at, "result_ref": None},

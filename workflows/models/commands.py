@@ -296,9 +296,8 @@ class Attempt(ProtectedStateMixin, TenantRow):
             models.UniqueConstraint(fields=["token"], name="workflows_attempt_token"),
             models.CheckConstraint(condition=Q(status__in=A.values), name="workflows_attempt_status_known"),
             models.CheckConstraint(
-                condition=(Q(status=A.CLAIMED) & Q(sent_at__isnull=True))
-                | Q(status=A.RELEASED)
-                | (Q(status__in=(A.SENT, A.ANSWERED, A.NO_ANSWER)) & Q(sent_at__isnull=False)),
+                condition=(~Q(status=A.CLAIMED) | Q(sent_at__isnull=True))
+                & (~Q(status__in=(A.SENT, A.ANSWERED, A.NO_ANSWER)) | Q(sent_at__isnull=False)),
                 name="workflows_attempt_sent_has_its_time",
             ),
             models.CheckConstraint(
