@@ -32,11 +32,15 @@ def worker_name() -> str:
 
 
 def run_due_steps(*, limit: int, lane: Lane = Lane.NEW) -> int:
-    """Run up to ``limit`` due steps of the lane, one after the other; returns how many were run."""
+    """Run ``limit`` due steps of the lane, one after the other; returns how many were run.
+
+    A few more where the last result brought its run's next step along: that one is claimed, and would have to wait
+    for its lease to be over if it were left.
+    """
     by = worker_actor(worker_name())
     done = 0
     claimed = None
-    while done < limit:
+    while claimed is not None or done < limit:
         claimed = claimed or claim_step(lane=lane, by=by, clock=db_clock)
         if claimed is None:
             break
