@@ -64,17 +64,17 @@ RULE_LIST: tuple[Rule, ...] = (
     # Refunds.
     _rule("refund", "refund_missing", "0.88",
           r"(?:my|the|this|that|a) refund\w*.{0,60}(?:\bnot|n't|never|missing|where|yet\b|late\b|long\b|status|still|find|see|show|hit|pending|access)"
-          r"|(?:where (?:is|are|has|can)|waiting|status|find|see|still|what happened|missing|receive|did (?:i )?not|have ?n.t).{0,60}\b(?:my|the|a|that) refund"),
+          r"|(?:where (?:is|are|has|can)|waiting|status|find|see|still|what happened|missing|receive|did (?:i )?not|have ?n.t).{0,30}\b(?:my|the|a|that) refund"),
     _rule("refund", "charged_twice", "0.90",
           r"(?:twice|double|two times|duplicate\w*|multiple|several|repeated|more than once|second time) ?(?:\w+ )?(?:times )?"
           r"(?:charg\w*|payments?\b|paid|transact\w*|bill\w*|purchase|debit\w*)"
           r"|(?:charg\w*|pay\w*|paid|transact\w*|bill\w*|debit\w*|showing).{0,40}(?:twice|doubled?\b|two times|duplicate\w*|multiple times|several times|more than once)"),
     _rule("refund", "damaged", "0.88",
-          r"(?:damaged|broken|defective|faulty|torn|cracked|does ?n[o']?t work|wrong (?:item|size|colou?r)|spoiled|spoilt)"
+          r"(?:damaged|broken|defective|faulty|torn|cracked|(?:do|does) ?n[o']?t work|do not work|does not work|wrong (?:item|size|colou?r)|spoiled|spoilt)"
           rf".{{0,120}}{_REFUND}|{_REFUND}.{{0,120}}(?:damaged|broken|defective|faulty|torn|cracked|wrong item)"
           r"|(?:arrived|came|delivered|received).{0,40}(?:damaged|broken|defective|faulty|torn|cracked)"),
     _rule("refund", "not_received", "0.86",
-          r"(?:never (?:arrived|came|received|got)|not (?:arrived|been delivered|received)|has ?n[o']?t (?:arrived|come)|did ?n[o']?t (?:arrive|get|receive))"
+          r"(?:(?:was|were) never delivered|never (?:arrived|came|received|got|(?:been |were |was )?delivered)|not (?:arrived|been delivered|received)|has ?n[o']?t (?:arrived|come)|did ?n[o']?t (?:arrive|get|receive))"
           rf".{{0,120}}{_REFUND}|{_REFUND}.{{0,120}}(?:never (?:arrived|came|received)|not (?:arrived|received)|has ?n[o']?t arrived)"
           r"|(?:order|parcel|item|package|delivery).{0,40}(?:never (?:arrived|came)|not arrived|has ?n[o']?t (?:arrived|come))"),
     _rule("refund", "unwanted", "0.84",

@@ -33,9 +33,8 @@ from workflows.authoring import (
 
 FRESH_FOR = timedelta(minutes=10)
 ANSWER_WITHIN = timedelta(days=3)
-_TEXT = {"type": "string", "minLength": 1, "maxLength": 64}
-ORDER_SCHEMA = {"type": "object", "properties": {"order_id": _TEXT}, "required": ["order_id"]}
-AMOUNT_SCHEMA = {"type": "object", "properties": {"amount": _TEXT}, "required": ["amount"]}
+ORDER_SCHEMA = {"order_id": "string"}
+AMOUNT_SCHEMA = {"amount": "string"}
 
 
 def intake(ctx: StageContext) -> Done | WaitForData | Fail:
@@ -164,7 +163,6 @@ def confirm(ctx: StageContext) -> Done:
     done = ctx.results.get("refund")
     if done is None:
         return Done({"message": messages.DECLINED})
-    due = ctx.results["policy"]
-    amount, currency = done.get("amount", due["amount"]), done.get("currency", due["currency"])
-    reference = str(done.get("id", ""))
-    return Done({"message": messages.confirmation(amount, currency, due["order"]["id"], reference)})
+    due, answer = ctx.results["policy"], done["answer"]
+    amount, currency = answer.get("amount", due["amount"]), answer.get("currency", due["currency"])
+    return Done({"message": messages.confirmation(amount, currency, due["order"]["id"], done["reference"])})

@@ -1,4 +1,4 @@
-"""The rules behind the classifier's interface, and the three checks that every suggestion passes before it is believed."""
+"""The rules behind the classifier, and the three checks that every suggestion passes before it is believed."""
 
 import csv
 from collections import Counter
