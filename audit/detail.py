@@ -58,7 +58,10 @@ def _facts(event: Event, names: Mapping[str, str]) -> tuple[tuple[str, str], ...
         ("About", f"{visible(event.subject_type)} {event.subject_id}"),
         ("Request", visible(event.request_id)),
         ("Digest", visible(event.digest)),
-        *((visible(str(name)).replace("_", " ").capitalize(), _value(value)) for name, value in event.body.items()),
+        *(
+            (visible(str(name)).replace("_", " ").capitalize(), _value(value))
+            for name, value in event.body.items()
+        ),
     ]
     return tuple((name, value) for name, value in facts if value)
 

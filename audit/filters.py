@@ -58,7 +58,9 @@ class UtcInput(forms.DateTimeInput):
 
 
 def _text(label: str, placeholder: str, **attrs: str) -> forms.CharField:
-    widget = forms.TextInput(attrs={"placeholder": placeholder, "aria-label": label, "maxlength": 200} | attrs)
+    widget = forms.TextInput(
+        attrs={"placeholder": placeholder, "aria-label": label, "maxlength": 200} | attrs
+    )
     return forms.CharField(label=label, required=False, max_length=200, widget=widget)
 
 
@@ -75,7 +77,10 @@ class HistoryFilter(forms.Form):
         widget=forms.Select(attrs={"aria-label": "Time"}),
     )  # fmt: skip
     kind = KindField(
-        label="Event", required=False, choices=kind_choices, widget=forms.Select(attrs={"aria-label": "Event"})
+        label="Event",
+        required=False,
+        choices=kind_choices,
+        widget=forms.Select(attrs={"aria-label": "Event"}),
     )
     since = _instant("From (UTC)")
     until = _instant("Until (UTC)")

@@ -17,7 +17,9 @@ from audit.actors import Actor, Owner, Via
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 ROLES: Final = ("auditor", "admin")
-WHO: Final = "The history is open to auditors and admins. What happened to a run stands on the page of that run."
+WHO: Final = (
+    "The history is open to auditors and admins. What happened to a run stands on the page of that run."
+)
 
 
 def may_read_history(membership: Any) -> bool:

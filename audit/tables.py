@@ -76,10 +76,10 @@ def event_rows(events: Iterable[Event], *, linked: bool = True) -> list[EventRow
 
 def event_row(event: Event, names: Mapping[str, str], *, linked: bool = True) -> EventRow:
     return EventRow(
-        id=event.pk, at=event.at, time=f"{event.at:%H:%M:%S}.{event.at.microsecond // 1000:03d}", kind=visible(event.kind),
-        ui=kind_ui(event.kind), who=spoken(event.performed_by, names), via=event.via, thing=visible(event.subject_type),
-        moved=moved(event), run_id=event.run_id, digest=event.digest, seq=event.seq,  # type: ignore[attr-defined]
-        href=reverse("audit:event", args=[event.pk]) if linked else "",
+        id=event.pk, at=event.at, time=f"{event.at:%H:%M:%S}.{event.at.microsecond // 1000:03d}",
+        kind=visible(event.kind), ui=kind_ui(event.kind), who=spoken(event.performed_by, names), via=event.via,
+        thing=visible(event.subject_type), moved=moved(event), run_id=event.run_id, digest=event.digest,
+        seq=event.seq, href=reverse("audit:event", args=[event.pk]) if linked else "",  # type: ignore[attr-defined]
     )  # fmt: skip
 
 

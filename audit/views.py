@@ -4,11 +4,12 @@ Reading changes nothing. Checking the whole chain is a POST, because what it fin
 """
 
 from typing import Any, Final
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
 from django.db.models import F
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -24,6 +25,7 @@ from audit.tables import event_rows
 from common import cursors
 from common.clock import db_clock
 from common.cursors import BadCursor
+from common.links import same_list
 from common.web import http_methods
 
 TARGET: Final = "events"
@@ -35,7 +37,7 @@ def history(request: HttpRequest) -> HttpResponse:
     """Events, newest first. Whoever may not read the history has a search on the runs instead."""
     membership = getattr(request, "membership", None)
     if membership is not None and not may_read_history(membership) and request.GET.get("q"):
-        return redirect(f"/runs/?{QueryDict(mutable=True) | {'q': request.GET['q']}}")
+        return redirect(f"/runs/?{urlencode({'q': request.GET['q']})}")
     return _history(request)
 
 
@@ -86,13 +88,17 @@ def check(request: HttpRequest) -> HttpResponse:
     """Recompute the whole chain now, and write down what was found."""
     verdict = check_chain(request.tenant.pk, by=reader_actor(request))  # type: ignore[attr-defined]
     if verdict.holds:
-        messages.success(request, f"All {verdict.sealed:,} sealed events were recomputed. The chain holds.", "ok")
+        messages.success(
+            request, f"All {verdict.sealed:,} sealed events were recomputed. The chain holds.", "ok"
+        )
     else:
         messages.error(request, f"The chain does not hold. {verdict.meaning}", "bad")
     return redirect("audit:history")
 
 
-def _page(request: HttpRequest, form: HistoryFilter, tenant_id: UUID, now: Any) -> tuple[list[Any], str, bool]:
+def _page(
+    request: HttpRequest, form: HistoryFilter, tenant_id: UUID, now: Any
+) -> tuple[list[Any], str, bool]:
     """The rows, the cursor of the next page, and whether this is the first one. A strange cursor begins anew."""
     found = events(tenant_id, form.filters(now)).filter(form.words(tenant_id)).annotate(created_at=F("at"))
     cursor = request.GET.get("cursor", "")
@@ -104,17 +110,7 @@ def _page(request: HttpRequest, form: HistoryFilter, tenant_id: UUID, now: Any) 
 
 
 def _address(request: HttpRequest, **changed: str) -> str:
-    """This list with other parameters; the place of a page is kept only where it is named."""
-    wanted = request.GET.copy()
-    wanted.pop("cursor", None)
-    for name, value in changed.items():
-        wanted[name] = value
-    kept = QueryDict(mutable=True)
-    for name, value in wanted.items():
-        if value:
-            kept[name] = str(value)
-    text = kept.urlencode()
-    return reverse("audit:history") + (f"?{text}" if text else "")
+    return same_list(reverse("audit:history"), request.GET, **changed)
 
 
 def _asks_for(request: HttpRequest, target: str) -> bool:
