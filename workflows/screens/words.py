@@ -1,0 +1,98 @@
+"""Words for runs and steps: what they wait for, what happens when the wait is over, how they stand."""
+
+from typing import Final
+
+from workflows import registry
+from workflows.enums import HoldReason, OnExpiry, RunStatus, StepKind, StepStatus, WaitingFor
+from workflows.models import Run, Step
+from workflows.registry import UnknownWorkflow
+
+R = RunStatus
+
+THEN: Final = {
+    OnExpiry.MANUAL_QUEUE: "a person looks at it",
+    OnExpiry.ESCALATE: "it is escalated",
+    OnExpiry.FAIL: "it fails",
+    OnExpiry.CANCEL: "it is cancelled",
+}
+KINDS: Final = {
+    StepKind.READ_ONLY: "reads only",
+    StepKind.MODEL: "judges, decides nothing",
+    StepKind.SIDE_EFFECT: "acts outside",
+}
+WAITS: Final = {
+    R.QUEUED: "a worker",
+    R.RUNNING: "its step",
+    R.WAITING_FOR_DATA: "data from the requester",
+    R.WAITING_FOR_APPROVAL: "a person's decision",
+    R.WAITING_FOR_PROVIDER: "a provider",
+    R.WAITING_FOR_RETRY: "the next try",
+    R.WAITING_FOR_CHILDREN: "its child runs",
+    R.EXECUTING: "the provider's answer",
+    R.DEGRADED: "the hold to end",
+    R.UNKNOWN: "a look-up or a person",
+    R.MANUAL_REPAIR: "a person",
+}
+SENTENCES: Final = {
+    R.QUEUED: "It starts when a worker is free.",
+    R.RUNNING: "A worker is at one of its steps.",
+    R.WAITING_FOR_DATA: "The requester was asked for something.",
+    R.WAITING_FOR_APPROVAL: "Nothing is sent until a person has approved exactly what they saw.",
+    R.WAITING_FOR_PROVIDER: "A source did not answer. It is asked again by itself.",
+    R.WAITING_FOR_RETRY: "The last try changed nothing. It is tried again by itself.",
+    R.WAITING_FOR_CHILDREN: "It goes on when its child runs have ended.",
+    R.EXECUTING: "It was approved and is on its way to the provider.",
+    R.DEGRADED: "What was approved is held back. Nothing is lost and nothing is sent.",
+    R.UNKNOWN: "It was sent and no complete answer came. It is looked up, and never sent again blindly.",
+    R.MANUAL_REPAIR: "It cannot go on by itself. A person decides how it does.",
+    R.COMPLETED: "It has done what it promised.",
+    R.FAILED: "It ended without doing what it promised.",
+    R.CANCELLED: "It was stopped before its end.",
+}
+
+
+def title_of(workflow: str) -> str:
+    """A workflow's title; its name where it is no longer installed."""
+    try:
+        return registry.workflow(workflow).title
+    except UnknownWorkflow:
+        return workflow
+
+
+def code_words(code: str) -> str:
+    """A stable code as words: ``already_refunded`` → ``already refunded``."""
+    return code.replace("_", " ")
+
+
+def waits_for(run: Run, step: Step | None, hold_reason: str = "") -> str:
+    """What a run that has not ended waits for."""
+    status = RunStatus(run.status)
+    if status == R.DEGRADED and hold_reason:
+        return f"held: {HoldReason(hold_reason).label.lower()}"
+    if status == R.RUNNING and step is not None:
+        return step_words(step.key)
+    return WAITS[status]
+
+
+def then(on_expiry: str) -> str:
+    return THEN[OnExpiry(on_expiry)] if on_expiry else "goes on by itself"
+
+
+def step_words(key: str) -> str:
+    return code_words(key).capitalize()
+
+
+def step_state(step: Step, *, unknown: bool, held: bool) -> tuple[str, str]:
+    """(thing, state) of the table of states that shows a step: a lost outcome and a hold have their own looks."""
+    if unknown:
+        return "run", R.UNKNOWN
+    if held:
+        return "run", R.DEGRADED
+    if step.status == StepStatus.WAITING and step.waiting_for == WaitingFor.PERSON:
+        return "run", R.MANUAL_REPAIR
+    return "step", step.status
+
+
+def asked_of(step: Step) -> str:
+    """What a waiting step waits for, as a sentence's part."""
+    return WaitingFor(step.waiting_for).label if step.waiting_for else ""

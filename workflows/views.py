@@ -1,0 +1,130 @@
+"""The runs desk: the list, one run with its timeline, its receipts, and protected documents.
+
+Reading changes nothing. Opening a document is a POST, because who opened it is written down.
+"""
+
+import json
+from typing import Any, Final
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+
+from access.auth import person_actor
+from access.enums import Role
+from access.models import Membership
+from access.policies import RoleMissing, can_role
+from access.web import role_required
+from common.clock import db_clock
+from common.display import visible
+from common.errors import NotFound, Refused
+from common.web import http_methods
+from workflows.actions.reading import READERS, open_document
+from workflows.filters import RunFilter
+from workflows.models import Document, Run
+from workflows.receipt import NoReceiptYet, receipt
+from workflows.screens.listing import run_list
+from workflows.screens.run import run_screen
+from workflows.screens.words import title_of
+from workflows.selectors import get_run, runs_newest_first
+
+ANY_ROLE: Final = tuple(Role)
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def runs(request: HttpRequest) -> HttpResponse:
+    """The tenant's runs, newest first."""
+    tenant_id = membership_of(request).tenant_id
+    filters = RunFilter(request.GET, queryset=runs_newest_first(tenant_id), tenant_id=tenant_id)
+    now = db_clock()
+    screen = run_list(
+        tenant_id=tenant_id, runs=filters.qs, query=request.GET, filtered=filters.is_active, now=now
+    )
+    template = "workflows/includes/list.html" if asks_for(request, "runs") else "workflows/runs.html"
+    return render(request, template, {"runs": screen, "filter": filters, "now": now})
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """One run. Its fragment asks again by itself, and is told 204 while nothing has changed."""
+    now = db_clock()
+    screen = run_screen(run_of(request, run_id), membership_of(request), now)
+    context = {"run": screen, "now": now}
+    if not asks_for(request, "run"):
+        return render(request, "workflows/run.html", context)
+    if request.GET.get("version") == screen.version:
+        return HttpResponse(status=204)
+    return render(request, "workflows/includes/run.html", context)
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def step_receipt(request: HttpRequest, run_id: UUID, key: str) -> HttpResponse:
+    """The signed receipt of one step: what was decided and, apart from it, what was done."""
+    found = run_of(request, run_id)
+    try:
+        document = receipt(found.tenant_id, found.pk, key)
+    except NoReceiptYet:
+        document = {}
+    except NotFound as missing:
+        raise Http404 from missing
+    context = {
+        "run": found, "title": title_of(found.workflow), "key": key, "receipt": document,
+        "text": json.dumps(document, indent=1, ensure_ascii=True),
+    }  # fmt: skip
+    return render(request, "workflows/receipt.html", context)
+
+
+@http_methods(read=("GET", "HEAD"), write=("POST",))
+@role_required(*ANY_ROLE)
+@never_cache
+def document(request: HttpRequest, run_id: UUID, document_id: UUID) -> HttpResponse:
+    """What a reference points at: its kind, size and digest; with POST, for the roles that may, its content."""
+    found = run_of(request, run_id)
+    row = Document.objects.filter(tenant_id=found.tenant_id, run_id=found.pk, pk=document_id).first()
+    if row is None:
+        raise Http404
+    content = ""
+    if request.method == "POST":
+        content = _opened(request, found, document_id)
+    context: dict[str, Any] = {
+        "run": found, "title": title_of(found.workflow), "document": row, "size": len(row.content),
+        "kind": visible(row.kind), "content": content,
+        "may_open": can_role(membership_of(request), *READERS),
+    }  # fmt: skip
+    return render(request, "workflows/document.html", context)
+
+
+def _opened(request: HttpRequest, found: Run, document_id: UUID) -> str:
+    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    try:
+        row = open_document(tenant_id=found.tenant_id, run_id=found.pk, document_id=document_id, by=by)
+    except RoleMissing as refusal:
+        raise PermissionDenied(refusal.message) from refusal
+    return visible(bytes(row.content).decode("utf-8", errors="replace"))
+
+
+def run_of(request: HttpRequest, run_id: UUID) -> Run:
+    """The run of this person's tenant; 404 for missing ones and for those of others alike."""
+    try:
+        return get_run(membership_of(request).tenant_id, run_id)
+    except Refused as missing:
+        raise Http404 from missing
+
+
+def membership_of(request: HttpRequest) -> Membership:
+    membership: Membership = request.membership  # type: ignore[attr-defined]
+    return membership
+
+
+def asks_for(request: HttpRequest, target: str) -> bool:
+    """Whether htmx asks for what goes into ``target``, rather than for the whole page of a history entry."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and htmx.target == target and not htmx.history_restore_request
