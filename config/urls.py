@@ -15,4 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.urls")),
     path("review/", include("approvals.urls")),
     path("runs/progress/<uuid:proposal_id>/", progress, name="progress"),
+    path("runs/", include("workflows.urls")),
+    path("repair/", include("repair.urls")),
+    path("history/", include("audit.urls")),
 ]

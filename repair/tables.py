@@ -1,0 +1,112 @@
+"""What stopped, as rows: formatting only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.urls import reverse
+
+from common import spans
+from common.display import visible
+from common.states_ui import StateUi, Tone
+from repair.models import RepairPacket
+from repair.selectors import ASK_AGAIN, HELD, PERSON, STALLED, UNKNOWN, section_of
+from workflows.enums import CommandStatus, HoldReason
+from workflows.models import Command
+from workflows.screens.words import code_words, step_words, then, title_of
+
+# Each section has its own tone; unknown is violet and is no failure, held is hatched and is no fault.
+SECTION_UI: Final[Mapping[str, StateUi]] = {
+    UNKNOWN: StateUi("unknown", "unknown", "Outcome unknown"),
+    PERSON: StateUi("bad", "wrench", "Needs a person"),
+    ASK_AGAIN: StateUi("wait", "undo", "Expired or void"),
+    HELD: StateUi("held", "pause", "Held"),
+    STALLED: StateUi("wait", "hourglass", "Stalled"),
+}
+SECTION_SAYS: Final[Mapping[str, str]] = {
+    UNKNOWN: "Sent, and nobody knows yet whether it happened. Not counted as failed, and never sent again blindly.",
+    PERSON: "Nothing is in doubt; a person has to say how it goes on.",
+    ASK_AGAIN: "Nothing was sent. A person can ask for a new decision.",
+    HELD: "Approved and held back. Nothing is lost, nothing is sent, and it goes on when the hold ends.",
+    STALLED: "It has stood still for longer than it should.",
+}
+CAUSES: Final[Mapping[str, str]] = {
+    "approval_expired": "Nobody decided in time",
+    "changes_requested": "Changes were asked for",
+    "command_dead": "Given up after its tries",
+    "command_digest": "Contract is not what was approved",
+    "command_earlier_effect": "Something like it happened before",
+    "command_key_reused": "Provider knows the key otherwise",
+    "command_lapsed": "Time to execute was over",
+    "command_pin": "Record changed after approval",
+    "command_policy": "Policy changed after approval",
+    "command_refused": "Provider refused",
+    "command_unknown": "No complete answer",
+    "nobody_eligible": "Nobody may decide this",
+    "nobody_looked": "Nobody looked in time",
+    "proposal_invalidated": "Approval no longer holds",
+    "quarantined": "A step took its worker down",
+    "retries_exhausted": "Tried as often as allowed",
+    "stalled": "Should have moved by now",
+    "turn_never_came": "An earlier event is still worked on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedRow:
+    """One packet, or one command that is held or unknown without one."""
+
+    id: UUID
+    href: str
+    title: str
+    about: str
+    run_id: UUID
+    run_href: str
+    cause: str
+    summary: str
+    ui: StateUi
+    step: str
+    owner: str
+    since: datetime
+    age: str
+    until: datetime | None
+    then: str
+    overdue: Tone
+    raised: int
+    status: str
+
+
+def cause_words(cause: str) -> str:
+    return CAUSES.get(cause) or code_words(visible(cause)).capitalize()
+
+
+def packet_row(packet: RepairPacket, target: str, now: datetime) -> StoppedRow:
+    """``packet`` comes from `repair.selectors.packets`, so it knows its section."""
+    run = packet.run
+    return StoppedRow(
+        id=packet.pk, href=reverse("repair:packet", args=[packet.pk]), title=title_of(run.workflow),
+        about=visible(target or f"{run.source_system} {run.source_event_id}"), run_id=run.pk,
+        run_href=reverse("workflows:run", args=[run.pk]), cause=cause_words(packet.cause),
+        summary=visible(packet.summary), ui=SECTION_UI[packet.section],  # type: ignore[attr-defined]
+        step=step_words(packet.step), owner=visible(packet.owner), since=packet.opened_at,
+        age=spans.span((now - packet.opened_at).total_seconds()), until=packet.waiting_until,
+        then=then(packet.on_expiry), overdue="bad" if packet.waiting_until <= now else "mute",
+        raised=packet.escalations, status=packet.status,
+    )  # fmt: skip
+
+
+def command_row(command: Command, now: datetime) -> StoppedRow:
+    """A command without a packet leads to its run."""
+    run, since = command.run, command.last_sent_at or command.created_at
+    held = command.status == CommandStatus.HELD
+    cause = HoldReason(command.hold_reason).label if held else "No complete answer"
+    return StoppedRow(
+        id=command.pk, href=reverse("workflows:run", args=[run.pk]), title=title_of(run.workflow),
+        about=visible(command.target), run_id=run.pk, run_href=reverse("workflows:run", args=[run.pk]), cause=cause,
+        summary="It goes on by itself when the hold ends." if held else "The provider is asked by itself.",
+        ui=SECTION_UI[section_of(command)], step=step_words(command.step.key), owner="", since=since,
+        age=spans.span((now - since).total_seconds()), until=run.waiting_until,
+        then=then(run.on_expiry) if run.on_expiry else "", overdue="mute", raised=0, status="",
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""The repair desk, to read: what stopped, and what is known and not known about each stop."""
+
+from typing import Final
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+
+from access.enums import Role
+from access.models import Membership
+from access.web import role_required
+from common.clock import db_clock
+from common.errors import NotFound
+from common.web import http_methods
+from repair.detail import packet_screen
+from repair.filters import PacketFilter
+from repair.listing import base_packets, rows_of, stopped
+from repair.selectors import get_packet, packets_of_run
+
+ANY_ROLE: Final = tuple(Role)
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def packets(request: HttpRequest) -> HttpResponse:
+    """Everything that stopped and is not settled, in its sections."""
+    tenant_id, now = membership_of(request).tenant_id, db_clock()
+    filters = PacketFilter(request.GET, queryset=base_packets(tenant_id), tenant_id=tenant_id)
+    context = {"stopped": stopped(tenant_id, filters, request.GET, now), "filter": filters, "now": now}
+    fragment = asks_for(request, "stopped")
+    template = "repair/includes/list.html" if fragment else "repair/packets.html"
+    return render(request, template, context | {"fragment": fragment})
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def packet(request: HttpRequest, packet_id: UUID) -> HttpResponse:
+    """One packet."""
+    membership = membership_of(request)
+    try:
+        found = get_packet(membership.tenant_id, packet_id)
+    except NotFound as missing:
+        raise Http404 from missing
+    now = db_clock()
+    return render(
+        request, "repair/packet.html", {"packet": packet_screen(found, membership, now), "now": now}
+    )
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required(*ANY_ROLE)
+@never_cache
+def of_run(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """The packets of one run, as a fragment that the page of the run includes by this address."""
+    now = db_clock()
+    rows = rows_of(packets_of_run(membership_of(request).tenant_id, run_id), now)
+    return render(request, "repair/includes/of_run.html", {"rows": rows, "now": now})
+
+
+def membership_of(request: HttpRequest) -> Membership:
+    membership: Membership = request.membership  # type: ignore[attr-defined]
+    return membership
+
+
+def asks_for(request: HttpRequest, target: str) -> bool:
+    """Whether htmx asks for what goes into ``target``, rather than for the whole page of a history entry."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    return bool(htmx) and htmx.target == target and not htmx.history_restore_request
