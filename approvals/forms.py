@@ -32,6 +32,7 @@ class Typed:
     changes_reason: str = ""
     acknowledged: frozenset[str] = frozenset()
     receipts: tuple[str, ...] = ()
+    opened: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -48,6 +49,7 @@ def typed_in(data: QueryDict) -> Typed:
         changes_reason=data.get("changes_reason", "")[:REASON_LIMIT],
         acknowledged=frozenset(data.getlist("acknowledged")),
         receipts=tuple(data.getlist("receipt")),
+        opened=frozenset(data.getlist("opened")),
     )
 
 

@@ -21,9 +21,9 @@ from approvals.forms import DecisionForm, Typed, submission_of, typed_in
 from approvals.models import Proposal
 from approvals.screens.bar import RESULTS, Bar, bar_for
 from approvals.screens.proposal import ProposalScreen, Reader, proposal_screen
-from approvals.screens.queue import queue_screen, waiting
+from approvals.screens.queue import cursor_time, queue_screen, waiting
 from approvals.screens.standing import Notice
-from approvals.shown import parts_shown, view_of
+from approvals.shown import view_of
 from audit.actors import Actor
 from common.clock import db_clock
 from common.errors import Refused
@@ -51,6 +51,19 @@ def queue(request: HttpRequest) -> HttpResponse:
 @http_methods(read=("GET", "HEAD"))
 @role_required()
 @never_cache
+def arrivals(request: HttpRequest) -> HttpResponse:
+    """How many proposals have come since the list was made; 204 while there are none. Rows never move by themselves."""
+    membership, now = membership_of(request), db_clock()
+    since = cursor_time(request.GET.get("since", ""))
+    count = 0 if since is None else waiting(membership.tenant_id, now).filter(created_at__gt=since).count()
+    if not count:
+        return HttpResponse(status=204)
+    return render(request, "approvals/includes/arrivals.html", {"count": count})
+
+
+@http_methods(read=("GET", "HEAD"))
+@role_required()
+@never_cache
 def proposal(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     """One proposal: as a page of its own, or in the pane beside the queue."""
     row = proposal_of(request, proposal_id)
@@ -69,9 +82,7 @@ def open_part(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     typed, asked = typed_in(request.POST), request.POST.get("open", "")
     if view_of(row).field_of_part(asked) is None:
         raise Http404
-    reader = reader_of(request)
-    seen = parts_shown(row, typed.receipts, by=actor_of(request), now=reader.now)
-    reader = Reader(reader.membership, reader.now, frozenset({*seen, asked}))
+    reader = reader_of(request, typed.opened | {asked})
     if not request.htmx:  # type: ignore[attr-defined]
         return proposal_page(request, row, reader, typed=typed)
     screen = proposal_screen(row, reader)
@@ -125,9 +136,7 @@ def decided(request: HttpRequest, proposal_id: UUID, outcome: DecisionOutcome) -
 def refused(request: HttpRequest, proposal_id: UUID, typed: Typed, refusal: Refused) -> HttpResponse:
     """The page as it stands now, with the reason, and with all that was typed, ticked and opened before."""
     row = proposal_of(request, proposal_id)
-    reader = reader_of(request)
-    seen = parts_shown(row, typed.receipts, by=actor_of(request), now=reader.now)
-    reader = Reader(reader.membership, reader.now, frozenset(seen))
+    reader = reader_of(request, typed.opened)
     if not request.htmx:  # type: ignore[attr-defined]
         return proposal_page(request, row, reader, typed=typed, refusal=refusal)
     screen = proposal_screen(row, reader, typed.acknowledged)
@@ -185,8 +194,8 @@ def membership_of(request: HttpRequest) -> Membership:
     return membership
 
 
-def reader_of(request: HttpRequest) -> Reader:
-    return Reader(membership_of(request), db_clock())
+def reader_of(request: HttpRequest, opened: frozenset[str] = frozenset()) -> Reader:
+    return Reader(membership_of(request), db_clock(), opened)
 
 
 def actor_of(request: HttpRequest) -> Actor:

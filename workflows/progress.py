@@ -55,6 +55,8 @@ def steps_of(command: Command) -> list[TrackStep]:
 def claimed_step(command: Command, attempt: Attempt | None) -> TrackStep:
     if attempt is not None:
         return TrackStep("Claimed", after(command, attempt.claimed_at), "check-circle", "done")
+    if command.first_sent_at is not None:
+        return TrackStep("Claimed", "", "check-circle", "done")
     if command.status == C.HELD:
         return TrackStep("Held", f"{HoldReason(command.hold_reason).label}. Nothing is lost.", "pause", "now")
     if command.status == C.READY:

@@ -33,7 +33,7 @@ TITLES: Final = {
     "reauth_required": "Not recorded: sign in once more first.",
     "not_all_shown": "Not recorded: some of it was not opened.",
     "not_acknowledged": "Not recorded: some lines are not ticked.",
-    "reason_required": "Not recorded: say why.",
+    "reason_required": "Not recorded: a reason is needed.",
     "uninspectable": "It cannot be approved.",
     "unknown_decision": "Not recorded: choose what you decide.",
 }

@@ -92,6 +92,8 @@ def content_of(row: Evidence | None, *, sees_personal: bool) -> tuple[str, str]:
 
 def evidence_says(pieces: tuple[EvidencePiece, ...]) -> str:
     """How many pieces, and what a reader should know about them first."""
+    if not pieces:
+        return "none"
     past = sum(piece.state == "past" for piece in pieces)
     asserted = sum(piece.asserted for piece in pieces)
     facts = [f"{len(pieces)} piece{'' if len(pieces) == 1 else 's'}, bound by hash"]

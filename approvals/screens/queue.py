@@ -171,11 +171,20 @@ def cursor_of(proposal: Proposal) -> str:
 def cursor_place(text: str) -> tuple[datetime, UUID] | None:
     """The place that :func:`cursor_of` wrote, or None for anything else."""
     at, _, pk = text.partition("~")
+    time = cursor_time(at)
     try:
-        place = datetime.fromisoformat(at), UUID(pk)
+        return None if time is None else (time, UUID(pk))
     except ValueError:
         return None
-    return place if place[0].tzinfo else None
+
+
+def cursor_time(text: str) -> datetime | None:
+    """An aware instant as an address of ours carries it, or None for anything else."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
 
 
 def queue_row(proposal: Proposal, membership: Membership, now: datetime) -> QueueRow:

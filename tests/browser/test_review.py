@@ -149,7 +149,7 @@ def test_a_refusal_keeps_what_was_typed_and_ticked(desk: Callable[[str], Page], 
     tick_all(page)
     press(page, "r")
     page.click("#sheet-reject [value=reject]")
-    expect(page.locator(".refusal")).to_contain_text("Not recorded: say why.")
+    expect(page.locator(".refusal")).to_contain_text("Not recorded: a reason is needed.")
     assert page.locator("input[name=acknowledged]:checked").count() == 3
     assert violations(page) == []
     shoot(page, "refused", full=False)
