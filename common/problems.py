@@ -89,14 +89,14 @@ class BodyTooLarge(Refused):
 
 
 class NotJson(Refused):
-    """This call takes ``application/json`` in UTF-8, without compression."""
+    """This call takes application/json in UTF-8, without compression."""
 
     code = "unsupported_media_type"
     http_status = 415
 
 
 class RefusedJson(Refused):
-    """The body is not JSON that everybody reads in the same way. ``code`` says what is wrong with it."""
+    """The body is not JSON that everybody reads in the same way. The code says what is wrong with it."""
 
     code = "syntax"
     http_status = 400

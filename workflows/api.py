@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Path, Query, Router
 from ninja.responses import Status
 from pydantic import SkipValidation
 
@@ -54,6 +54,7 @@ Wait = Annotated[
     float, Query(ge=0, allow_inf_nan=False, description="Seconds to wait for a change; 30 at most.")
 ]
 Since = Annotated[int | None, Query(description="The state_version that the caller knows.")]
+StepKey = Annotated[str, Path(pattern=r"^[^\x00]+$")]
 READ_PROBLEMS = frozenset({401, 403, 404, 422})
 WRITE_PROBLEMS = frozenset({400, 401, 403, 404, 409, 413, 415, 422, 503})
 
@@ -234,7 +235,7 @@ def list_keys(request: HttpRequest) -> dict[str, Any]:
     "/receipts/{run_id}/{step}", response={200: ReceiptOut, READ_PROBLEMS | {409}: Problem}, tags=["execution"],
     summary="Read the receipt of a step",
 )  # fmt: skip
-def get_receipt(request: HttpRequest, run_id: UUID, step: str) -> dict[str, Any]:
+def get_receipt(request: HttpRequest, run_id: UUID, step: StepKey) -> dict[str, Any]:
     """Who decided, and what was done; 409 ``no_receipt_yet`` while nobody has decided.
 
     Needs ``runs:read`` or ``proposals:read``.

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import NotRequired, TypedDict
 
 from approvals.api_schemas import NextAction
 from common.strictbody import Body
@@ -149,16 +150,11 @@ class ProposalIn(Body):
 # -- answers --------------------------------------------------------------------------------------------------
 
 
-class WaitingOut(BaseModel):
-    """What a run waits for, until when, and what happens then. An answer must name ``wait_id``."""
-
-    model_config = ConfigDict(serialize_by_alias=True)
-
-    wait_id: UUID
-    for_: str = Field(alias="for")
-    until: datetime
-    on_expiry: str
-    asks: dict[str, Any] | None = None
+WaitingOut = TypedDict(
+    "WaitingOut",
+    {"wait_id": UUID, "for": str, "until": datetime, "on_expiry": str, "asks": NotRequired[dict[str, Any]]},
+)
+"""What a run waits for, until when, and what happens then. An answer must name ``wait_id``."""
 
 
 class StepOut(BaseModel):
