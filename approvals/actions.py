@@ -27,6 +27,7 @@ from audit.actors import Actor, clock_actor
 from common.clock import Clock
 from common.digests import contract_digest, same, view_digest
 from common.errors import InvalidInput, NotFound
+from common.rounds import each
 from common.tx import action, require_transaction
 
 
@@ -261,7 +262,8 @@ def expire_due(*, clock: Clock, limit: int = 200) -> int:
     due = Proposal.objects.filter(
         status__in=(ProposalStatus.PENDING, ProposalStatus.CHANGES_REQUESTED), decide_by__lte=clock()
     ).order_by("decide_by")
-    return sum(_expire(tenant_id, pk, clock) for tenant_id, pk in due.values_list("tenant_id", "pk")[:limit])
+    rows = due.values_list("tenant_id", "pk")[:limit]
+    return each(rows, lambda row: _expire(*row, clock), what="expire")
 
 
 @action

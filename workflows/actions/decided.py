@@ -21,9 +21,7 @@ from common.errors import Refused
 from common.ids import new_id
 from workflows import registry
 from workflows.actions.settle import (
-    case_or_none,
-    end_by_case,
-    fail_step,
+    end_by_expiry,
     lock_run,
     make_wait,
     move_step,
@@ -32,7 +30,7 @@ from workflows.actions.settle import (
     stop_step,
 )
 from workflows.doorbell import ring_on_commit
-from workflows.enums import CommandStatus, OnExpiry, StepStatus, VoidReason, WaitingFor
+from workflows.enums import CommandStatus, StepStatus, VoidReason, WaitingFor
 from workflows.hooks import settled
 from workflows.models import Command, Run, Step
 from workflows.waits import StepWait
@@ -180,17 +178,8 @@ def _changes_requested(
 
 def _expired(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
     """Nobody decided in time. What then happens, the contract says; approval it never is."""
-    flow = registry.workflow(run.workflow)
-    case = case_or_none(flow, "approval_expired")
-    if case is not None:
-        end_by_case(run, step, case, steps, by=by, now=now)
-    elif step.on_expiry == OnExpiry.FAIL:
-        fail_step(step, "approval_expired", by=by, now=now)
-    elif step.on_expiry == OnExpiry.CANCEL:
-        move_step(step, "cancel", by, at=now)
-    else:
-        summary = "Nobody decided in time. It can be asked again."
-        stop_step(run, step, "approval_expired", summary, by=by, now=now, proposal_id=proposal.pk)
+    summary = "Nobody decided in time. It can be asked again."
+    end_by_expiry(run, step, "approval_expired", summary, steps, by=by, now=now, proposal_id=proposal.pk)
 
 
 def _withdrawn(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:

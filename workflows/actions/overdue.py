@@ -5,21 +5,14 @@ from uuid import UUID
 
 from django.db import connection
 
+from approvals.enums import ProposalStatus
+from approvals.models import Proposal
 from audit.actors import Actor
 from common.clock import Clock
+from common.rounds import each
 from common.tx import action
 from workflows import registry
-from workflows.actions.settle import (
-    case_or_none,
-    end_by_case,
-    fail_step,
-    lock_run,
-    move_step,
-    save_step,
-    settle_run,
-    steps_of,
-    stop_step,
-)
+from workflows.actions.settle import end_by_expiry, lock_run, move_step, settle_run, steps_of, stop_step
 from workflows.enums import CommandStatus, OnExpiry, RunStatus, WaitingFor
 from workflows.hooks import Stop, stopped
 from workflows.models import Command, Run, Step
@@ -36,7 +29,7 @@ def handle_overdue(*, by: Actor, clock: Clock, limit: int = 100) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_OVER, [limit])
         rows = cursor.fetchall()
-    return sum(_handle(tenant_id, run_id, by=by, clock=clock) for tenant_id, run_id in rows)
+    return each(rows, lambda row: _handle(*row, by=by, clock=clock), what="overdue")
 
 
 @action
@@ -99,7 +92,10 @@ def _wait_is_over(run: Run, step: Step, steps: list[Step], *, by: Actor, now: da
         stop_step(run, step, "retries_exhausted", summary, by=by, now=now)
     elif step.waiting_for == WaitingFor.APPROVAL:
         # The proposal's own expiry moves the step; this is for one that lost its proposal.
-        _extend(step, by=by, now=now)
+        live = Proposal.objects.filter(pk=step.proposal_id, status__in=ProposalStatus.live_states)
+        if not live.exists():
+            summary = "It waits for an approval that nobody is asked for any more."
+            stop_step(run, step, "approval_lost", summary, by=by, now=now, proposal_id=step.proposal_id)
 
 
 def _escalate(run: Run, step: Step, *, by: Actor, now: datetime) -> None:
@@ -112,23 +108,12 @@ def _escalate(run: Run, step: Step, *, by: Actor, now: datetime) -> None:
 
 def _extend(step: Step, *, by: Actor, now: datetime) -> None:
     wait = wait_for_person(now)
-    before = step.status
-    step.wait(
-        for_=WaitingFor(step.waiting_for), wait_id=step.wait_id or wait.wait_id, until=wait.until,
-        on_expiry=OnExpiry(step.on_expiry), due_at=step.due_at,
+    move_step(
+        step, "wait", by, "escalated", for_=WaitingFor(step.waiting_for), wait_id=step.wait_id or wait.wait_id,
+        until=wait.until, on_expiry=OnExpiry(step.on_expiry), due_at=step.due_at,
     )  # fmt: skip
-    save_step(step, before, by=by, reason="escalated")
 
 
 def _not_supplied(run: Run, step: Step, steps: list[Step], *, by: Actor, now: datetime) -> None:
-    """The data did not come in time: the exception table says what then, else the wait's own on-expiry."""
-    case = case_or_none(registry.workflow(run.workflow), "data_not_supplied")
-    if case is not None:
-        end_by_case(run, step, case, steps, by=by, now=now)
-    elif step.on_expiry == OnExpiry.FAIL:
-        fail_step(step, "data_not_supplied", by=by, now=now)
-    elif step.on_expiry == OnExpiry.CANCEL:
-        move_step(step, "cancel", by, "data_not_supplied", at=now)
-    else:
-        summary = "The requester did not supply in time what was asked for."
-        stop_step(run, step, "data_not_supplied", summary, by=by, now=now)
+    summary = "The requester did not supply in time what was asked for."
+    end_by_expiry(run, step, "data_not_supplied", summary, steps, by=by, now=now)

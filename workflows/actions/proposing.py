@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from access.enums import Role
@@ -13,6 +14,7 @@ from access.models import Group, Membership
 from approvals.actions import approve_by_rule, move_proposal
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Evidence, Proposal
+from approvals.refusals import ActionInProgress
 from approvals.shown import view_of
 from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
 from audit.actions import record
@@ -132,14 +134,40 @@ def _ask(
     run: Run, step: Step, proposal: Proposal, prepared: Prepared, automatic: bool, *, by: Actor, clock: Clock,
     now: datetime,
 ) -> None:  # fmt: skip
-    verdict, policy = prepared.verdict, prepared.draft.operation.policy
     if automatic:
-        rule = rule_actor(verdict.rule, policy.version)
-        approve_by_rule(proposal, rule=verdict.rule, version=policy.version, by=rule, clock=clock, now=now)
+        _approve_itself(run, step, proposal, prepared, by=by, clock=clock, now=now)
     elif eligible_people(proposal).count() < proposal.needed:
         summary = "Not enough people may decide this: it is asked of nobody who could answer."
-        owner = registry.workflow(run.workflow).contract.owner
-        stopped(Stop(run, step.key, "nobody_eligible", summary, owner, None, proposal.pk), by=by, at=now)
+        _report(run, step, proposal, "nobody_eligible", summary, by=by, now=now)
+
+
+def _approve_itself(
+    run: Run, step: Step, proposal: Proposal, prepared: Prepared, *, by: Actor, clock: Clock, now: datetime
+) -> None:
+    """By its rule, at once. While the same thing is being done already, it stays pending, and people are told."""
+    rule, version = prepared.verdict.rule, prepared.draft.operation.policy.version
+    try:
+        with transaction.atomic():
+            approve_by_rule(
+                proposal, rule=rule, version=version, by=rule_actor(rule, version), clock=clock, now=now
+            )
+    except ActionInProgress:
+        proposal.refresh_from_db()
+        summary = (
+            "The same thing is already being done, so its rule could not approve it. A person can, later."
+        )
+        _report(run, step, proposal, "action_in_progress", summary, by=by, now=now)
+        return
+    # The end of the proposal moved the step and the run, in objects of its own.
+    run.refresh_from_db()
+    step.refresh_from_db()
+
+
+def _report(
+    run: Run, step: Step, proposal: Proposal, cause: str, summary: str, *, by: Actor, now: datetime
+) -> None:
+    owner = registry.workflow(run.workflow).contract.owner
+    stopped(Stop(run, step.key, cause, summary, owner, None, proposal.pk), by=by, at=now)
 
 
 def eligible_people(proposal: Proposal) -> QuerySet[Membership]:

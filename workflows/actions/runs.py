@@ -19,7 +19,7 @@ from common.ids import new_id
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
-from workflows.actions.settle import lock_record, lock_run, settle_run
+from workflows.actions.settle import lock_record, lock_run, move_step, settle_run
 from workflows.definitions import Workflow
 from workflows.documents import store
 from workflows.doorbell import ring_on_commit
@@ -229,8 +229,7 @@ def make_due(step: Step, now: datetime) -> None:
 def _end_stale(run: Run, steps: list[Step], *, by: Actor, now: datetime) -> None:
     run.outcome, run.user_message = "stale", "A newer event of the same record came first."
     for step in steps:
-        step.cancel(at=now)
-        step.save()
+        move_step(step, "cancel", by, "stale", at=now)
     settle_run(run, by=by, now=now, steps=steps)
 
 

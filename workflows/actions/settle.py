@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
+
 from audit.actions import record
 from audit.actors import Actor
 from common.db import lock_name
@@ -14,7 +16,7 @@ from common.tx import require_transaction
 from workflows import registry
 from workflows.definitions import ExceptionCase, Workflow
 from workflows.doorbell import ring_on_commit
-from workflows.enums import RunStatus, StepStatus
+from workflows.enums import OnExpiry, RunStatus, StepStatus
 from workflows.hooks import Stop, settled, stopped
 from workflows.models import Command, Run, Step
 from workflows.status import run_status, run_wait
@@ -105,16 +107,17 @@ def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
 
 
 def _wake_next_of_record(run: Run, now: datetime) -> None:
-    """The next event of the same record was waiting for this run to end."""
+    """The next event of the same record was waiting for this run to end; unless another one is still worked on."""
     if not run.source_record:
         return
     lock_record(run.tenant_id, run.workflow, run.source_system, run.source_record)
-    waiting = Step.objects.filter(
-        tenant_id=run.tenant_id, position=0, status=StepStatus.PENDING, due_at__isnull=True,
-        run__workflow=run.workflow, run__source_system=run.source_system, run__source_record=run.source_record,
-        run__status=RunStatus.QUEUED,
-    ).order_by("run__source_sequence", "run_id").first()  # fmt: skip
-    if waiting is not None:
+    first = Step.objects.filter(
+        tenant_id=run.tenant_id, position=0, run__workflow=run.workflow, run__source_system=run.source_system,
+        run__source_record=run.source_record,
+    ).exclude(run_id=run.pk).exclude(run__status__in=RunStatus.final_states)  # fmt: skip
+    waits = Q(status=StepStatus.PENDING, due_at__isnull=True, run__status=RunStatus.QUEUED)
+    waiting = first.filter(waits).order_by("run__source_sequence", "run_id").first()
+    if waiting is not None and not first.exclude(waits).exists():
         # No lock on the other run: only its due time is set, and only while nobody has taken it.
         Step.objects.filter(pk=waiting.pk, status=StepStatus.PENDING, due_at__isnull=True).update(due_at=now)
         ring_on_commit()
@@ -200,6 +203,30 @@ def end_by_case(
     save_step(step, before, by=by, reason=case.case)
     skip_rest([other for other in steps if other.pk != step.pk], by=by, now=now)
     settled(run, step.key, case.case, by=by, at=now)
+
+
+def end_by_expiry(
+    run: Run, step: Step, code: str, summary: str, steps: Sequence[Step], *, by: Actor, now: datetime,
+    proposal_id: UUID | None = None,
+) -> None:  # fmt: skip
+    """A wait of ``step`` is over: what the exception table says of ``code``, else what the wait itself says.
+
+    It fails or is cancelled together with all that would come after it; by default a person looks.
+    """
+    case = case_or_none(registry.workflow(run.workflow), code)
+    if case is not None:
+        end_by_case(run, step, case, steps, by=by, now=now)
+    elif step.on_expiry == OnExpiry.FAIL:
+        run.failure_code = code
+        fail_step(step, code, by=by, now=now)
+        skip_rest(steps, by=by, now=now)
+    elif step.on_expiry == OnExpiry.CANCEL:
+        run.failure_code = code
+        for other in steps:
+            if other.status not in StepStatus.final_states:
+                move_step(other, "cancel", by, code, at=now)
+    else:
+        stop_step(run, step, code, summary, by=by, now=now, proposal_id=proposal_id)
 
 
 def case_or_none(flow: type[Workflow], code: str) -> ExceptionCase | None:

@@ -12,6 +12,7 @@ from common.clock import Clock
 from common.models import Tenant
 from common.tx import action
 from workflows import registry
+from workflows.actions.cancelling import cancel_steps
 from workflows.actions.proposing import create_proposal
 from workflows.actions.settle import (
     case_or_none,
@@ -156,6 +157,10 @@ def _wait_for_data(held: _Held, result: WaitForData) -> None:
 
 
 def _propose(held: _Held, prepared: Prepared) -> None:
+    if held.run.cancel_requested_at is not None:
+        # An earlier action was on its way when the cancel came; nothing new is asked for.
+        cancel_steps(held.steps, by=held.by, now=held.now)
+        return
     tenant = Tenant.objects.get(pk=held.run.tenant_id)
     create_proposal(
         held.run, held.step, prepared, tenant=tenant.slug, by=held.by, clock=held.clock, now=held.now
