@@ -60,7 +60,10 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class WaitForData:
-    """The case lacks something that the requester can supply. ``schema``: JSON Schema (2020-12) of the object asked for."""
+    """The case lacks something that the requester can supply.
+
+    ``schema`` is the JSON Schema (2020-12) of the object that is asked for.
+    """
 
     question: str
     schema: Json
