@@ -9,7 +9,6 @@ from approvals.enums import ProposalStatus
 from approvals.models import Proposal
 from common.errors import Refused
 
-_DEFAULT: Final = 500
 _RETRY_AFTER_S: Final = 60
 
 
@@ -22,7 +21,7 @@ class OpenLimit(Refused):
 
 def check_open_limit(tenant_id: UUID, proposed_by: str) -> None:
     """Raises OpenLimit when the automation has as many pending proposals as `PLACET_OPEN_PROPOSALS` allows."""
-    limit = int(getattr(settings, "PLACET_OPEN_PROPOSALS", _DEFAULT))
+    limit: int = settings.PLACET_OPEN_PROPOSALS
     pending = Proposal.objects.filter(
         tenant_id=tenant_id, status=ProposalStatus.PENDING, proposed_by=proposed_by
     )

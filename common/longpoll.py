@@ -14,7 +14,6 @@ from django.conf import settings
 LONGEST_S: Final = 30.0
 """A longer wait is cut to this."""
 POLL_S: Final = 0.2
-_DEFAULT_WAITERS: Final = 4
 
 
 class Waiters:
@@ -38,7 +37,7 @@ class Waiters:
             self.present -= 1
 
 
-waiters: Final = Waiters(int(getattr(settings, "PLACET_LONG_POLLS", _DEFAULT_WAITERS)))
+waiters: Final = Waiters(settings.PLACET_LONG_POLLS)
 
 
 def wait_until(changed: Callable[[], bool], seconds: float, *, places: Waiters = waiters) -> None:

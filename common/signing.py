@@ -55,7 +55,7 @@ def key_id() -> str:
 
 
 def _seed() -> bytes:
-    given: str = getattr(settings, "PLACET_SIGNING_KEY", "")
+    given: str = settings.PLACET_SIGNING_KEY
     if given:
         return b64decode(given, validate=True)
     derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=_SALT, info=b"receipts")

@@ -201,6 +201,16 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = not _HASHED_NAMES
 
+# --- the public API ----------------------------------------------------------------------------
+# How many requests of one web process may wait for a change; each holds one of its threads.
+PLACET_LONG_POLLS = env.int("PLACET_LONG_POLLS", default=4)
+# How many proposals of one automation may wait for people at a time.
+PLACET_OPEN_PROPOSALS = env.int("PLACET_OPEN_PROPOSALS", default=500)
+# 32 bytes in base64: the key that signs receipts. Derived from the secret key where it is empty.
+PLACET_SIGNING_KEY = env.str("PLACET_SIGNING_KEY", default="")
+# Who reads /metrics from elsewhere sends it as a bearer token. Where it is empty, only this machine reads them.
+PLACET_METRICS_TOKEN = env.str("PLACET_METRICS_TOKEN", default="")
+
 # --- Celery: a message is a hint, the truth is in PostgreSQL -----------------------------------
 CELERY_BROKER_URL = required("REDIS_URL", "the address of Redis or Valkey")
 CELERY_TASK_DEFAULT_QUEUE = "placet"

@@ -3,13 +3,14 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
-from config import health
+from config import health, metrics
 from config.api import api
 from workflows.progress import progress
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
     path("", include("access.urls")),

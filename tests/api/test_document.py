@@ -11,6 +11,7 @@ from django.test import Client
 from common.errors import InvalidInput, NotFound, Refused
 from common.problems import STRICT_JSON_CODES, title_of
 from config.api import api
+from config.errorlist import error_list
 from tests.api.callers import ROOT, as_json, refused
 from tests.api.conftest import World
 from tests.processes import ROOT as CHECKOUT
@@ -146,3 +147,20 @@ def test_the_strict_parsers_codes_are_listed() -> None:
     used = set(re.findall(r'(?:JsonRefused|self\.refuse|_long\w*)\(\s*"([a-z_0-9]+)"', source))
     used |= set(re.findall(r'"([a-z]+_too_long)"', source))
     assert used - {"too_large"} == set(STRICT_JSON_CODES)
+
+
+def test_the_list_of_codes_is_written_from_the_code() -> None:
+    written = (CHECKOUT / "docs/errors.md").read_text()
+    assert written == error_list(), "run `./placet error_codes`"
+    for code in STRICT_JSON_CODES:
+        assert f"| `{code}` |" in written
+
+
+def test_the_list_holds_every_code_that_the_design_names() -> None:
+    written = (CHECKOUT / "docs/errors.md").read_text()
+    codes = """
+        event_conflict wait_over workflow_has_stages too_late already_superseded token_cannot_decide not_all_shown
+        not_acknowledged reason_required digest_mismatch view_mismatch already_decided expired superseded withdrawn
+        invalidated action_in_progress not_eligible own_proposal hash_mismatch open_limit not_found
+    """
+    assert [code for code in codes.split() if f"| `{code}` |" not in written] == []
