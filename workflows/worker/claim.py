@@ -135,9 +135,10 @@ def _free_calls() -> dict[str, int]:
 def _within_limits(rows: list[dict[str, Any]], free: dict[str, int]) -> list[dict[str, Any]]:
     kept = []
     for row in rows:
-        left = free.get(row["provider"], 1)
-        if left > 0:
-            free[row["provider"]] = left - 1 if row["provider"] in free else left
+        provider = row["provider"]
+        if provider in free:
+            free[provider] -= 1
+        if free.get(provider, 0) >= 0:
             kept.append(row)
     return kept
 
