@@ -44,8 +44,8 @@ def up(options: argparse.Namespace) -> int:
         while True:
             run.supervisor.check()
             time.sleep(0.2)
-    except KeyboardInterrupt:
-        say("\nStopping")
+    except KeyboardInterrupt as interrupt:
+        say(f"\nStopping ({interrupt})")
         return 0
     finally:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -53,8 +53,8 @@ def up(options: argparse.Namespace) -> int:
         run.stop()
 
 
-def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+def _interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 def _already_running(data: DataDir) -> str:

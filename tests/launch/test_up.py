@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,12 +33,12 @@ _ENV = {
 class Up:
     """A running `./placet up`, started from another folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.data, self.port = folder, folder / "data", free_port()
         self.out = folder / "out"
         with open(self.out, "wb") as out:
             self.process = subprocess.Popen(
-                [str(ROOT / "placet"), "up", "--no-demo", "--data-dir", "data", "--port", str(self.port)],
+                [str(ROOT / "placet"), "up", "--data-dir", "data", "--port", str(self.port), *options],
                 cwd=folder,
                 env=_ENV,
                 stdout=out,
@@ -99,13 +102,56 @@ def get(port: int, path: str) -> dict[str, str]:
 
 
 def test_says_where_it_runs(up: Up) -> None:
-    assert f"Placet runs at http://localhost:{up.port} " in up.out.read_text()
+    said = up.out.read_text()
+    assert f"Placet runs at http://localhost:{up.port} " in said
+    for name, password in demo(up)["users"]["reviewer"].items():
+        assert re.search(rf"reviewer +{name} +{password}\n", said)
     assert get(up.port, "/healthz") == {"status": "ok"}
     assert get(up.port, "/readyz") == {"status": "ok", "database": "ok", "broker": "ok"}
 
 
+def test_provider_knows_our_key(up: Up) -> None:
+    keys = json.loads((up.data / "refunds-keys.json").read_text())
+    request = urllib.request.Request(
+        f"{demo(up)['provider_url']}/orders/9001", headers={"Authorization": f"Bearer {keys['demo']}"}
+    )
+    with urllib.request.urlopen(request, timeout=5) as response:
+        assert json.load(response)["id"] == "9001"
+
+
+def test_cases_of_the_demo_become_proposals(up: Up) -> None:
+    """Worker and sweep work, and reach the provider: a program can ask for what waits."""
+    request = urllib.request.Request(
+        f"http://localhost:{up.port}/api/v1/proposals?status=pending",
+        headers={"Authorization": f"Bearer {demo(up)['tokens']['proposer']}"},
+    )
+    end = time.monotonic() + 60
+    while True:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            answer = json.load(response)
+        if len(json.dumps(answer)) > 1000:
+            return
+        assert time.monotonic() < end, (
+            answer,
+            up.out.read_text(),
+            (up.data / "postgres.log").read_text()[-3000:],
+        )
+        time.sleep(0.5)
+
+
+def demo(up: Up) -> dict[str, Any]:
+    return json.loads((up.data / "demo.json").read_text())
+
+
 def test_private_files(up: Up) -> None:
-    for name in ("run.env", "secrets.json", "logs/web.log"):
+    for name in (
+        "run.env",
+        "secrets.json",
+        "demo.json",
+        "refunds-keys.json",
+        "provider-keys.json",
+        "logs/web.log",
+    ):
         assert stat.S_IMODE((up.data / name).stat().st_mode) == 0o600
 
 
@@ -134,9 +180,9 @@ def test_taken_port_is_refused(up: Up, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat"])
+@pytest.mark.parametrize("name", ["web", "worker", "beat", "sweep", "provider"])
 def test_killed_process_is_started_again(up: Up, name: str) -> None:
-    words = {"web": "gunicorn", "worker": "\0worker\0", "beat": "\0beat\0"}[name]
+    words = {"web": "gunicorn", "provider": "examples.refunds.provider"}.get(name, f"\0{name}\0")
     before = {pid for pid in up.descendants() if words in Path(f"/proc/{pid}/cmdline").read_text()}
     os.kill(min(before), signal.SIGKILL)
     up.wait_for(f"{name} ended with -9")
@@ -150,21 +196,24 @@ def test_killed_engine_is_started_again(up: Up, name: str) -> None:
     pids = [pid for pid in up.descendants() if program in Path(f"/proc/{pid}/cmdline").read_text()]
     os.kill(min(pids), signal.SIGKILL)
     up.wait_for(f"{name} has ended; starting it again")
-    end = time.monotonic() + 20
-    while get_or_none(up.port) != {"status": "ok", "database": "ok", "broker": "ok"}:
-        assert time.monotonic() < end
+    end = time.monotonic() + 60
+    while (answer := ready(up.port)) != {"status": "ok", "database": "ok", "broker": "ok"}:
+        assert time.monotonic() < end, (answer, up.out.read_text())
         time.sleep(0.2)
 
 
-def get_or_none(port: int) -> dict[str, str] | None:
+def ready(port: int) -> dict[str, str]:
+    """The answer of /readyz, also when it says no; or why there is none."""
     try:
         return get(port, "/readyz")
-    except OSError:
-        return None
+    except urllib.error.HTTPError as error:
+        return json.load(error)
+    except OSError as error:
+        return {"error": str(error)}
 
 
 def test_killed_launcher_leaves_nothing_and_the_next_start_keeps_the_data(tmp_path: Path) -> None:
-    first = Up(reachable(tmp_path))
+    first = Up(reachable(tmp_path), "--no-demo")
     first.wait_for("Placet runs at")
     below = first.descendants()
     assert len(below) >= 6
@@ -173,7 +222,7 @@ def test_killed_launcher_leaves_nothing_and_the_next_start_keeps_the_data(tmp_pa
     first.process.wait(5)
     assert wait_until_gone(below) == set()
 
-    second = Up(tmp_path)
+    second = Up(tmp_path, "--no-demo")
     second.wait_for("Placet runs at")
     assert (second.data / "secrets.json").read_text() == secrets
     below = second.descendants()
