@@ -7,6 +7,7 @@ is, character for character, the text that was stored.
 """
 
 import re
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -197,7 +198,9 @@ def part(context: template.Context, url: str) -> SafeString:
     So one app's page can show what another app knows, without importing it. The fragment is the output of
     our own template and is taken over as it is; an answer other than 200 gives nothing.
     """
-    request: HttpRequest = context["request"]
+    # The fragment is read, also when the page around it answers a POST.
+    request: HttpRequest = copy(context["request"])
+    request.method = "GET"
     match = resolve(url)
     response = match.func(request, *match.args, **match.kwargs)
     return SafeString(response.content.decode() if response.status_code == 200 else "")

@@ -177,6 +177,29 @@ def test_the_result_is_followed_on_the_same_page(desk: Callable[[str], Page], te
     shoot(page, "done", full=False)
 
 
+def test_after_an_approval_the_page_goes_on_by_itself(desk: Callable[[str], Page], tenant: Tenant) -> None:
+    proposal = make_full(tenant)
+    page = desk(f"/review/{proposal.pk}/")
+    page.click(".fold button")
+    tick_all(page)
+    press(page, "a")
+    page.click("#sheet-approve [value=approve]")
+    expect(page.locator("#progress")).to_contain_text("waits for a worker")
+    expect(page.locator("#stamp")).to_contain_text("Ilse V.")
+    expect(page.locator("#slip-title")).to_have_text("What was shown")
+    expect(page.locator("#checks")).not_to_be_visible()
+    assert violations(page) == []
+    shoot(page, "approved")
+    command = factories.bring(Command.objects.get(), CommandStatus.SENT)
+    expect(page.locator("#progress")).to_contain_text("waits for the provider's answer")
+    proposal.refresh_from_db()
+    for row, move in ((proposal, "consume"), (command, "confirm")):
+        rows.moved(row, move, rows.now())
+        row.save()
+    expect(page.locator("#progress")).to_contain_text("Done once.")
+    expect(page.locator("#facts")).to_contain_text("Carried out")
+
+
 def test_an_outcome_that_is_not_known_is_called_unknown(desk: Callable[[str], Page], tenant: Tenant) -> None:
     command = factories.make_command(tenant=tenant, status=CommandStatus.UNKNOWN)
     page = desk(f"/review/{command.proposal_id}/")
