@@ -106,10 +106,6 @@ class People:
                 self.wait(step, wait)
         self.settle(step.run)
 
-    def lose_stage_worker(self, step: Step) -> None:
-        step.release(at=self.now)
-        self.settle(step.run)
-
     def supply(self, step: Step, wait_id: UUID | None) -> None:
         """Answer a wait for data, children or a provider; the answer must name the wait."""
         waits = step.status == T.WAITING and step.waiting_for in (WaitingFor.DATA, WaitingFor.CHILDREN)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from approvals.enums import DecisionKind, Mode
+from tests import rows
 from tests.model.people import OTHER_AMOUNT, Refused
 from tests.model.test_scenarios import approved, asked, finish, sent, state, unknown
 from tests.model.world import World
@@ -276,3 +277,17 @@ def test_tries_are_capped(world: World) -> None:
         world.answer(attempt, Meaning.NOT_EXECUTED)
     assert state(world, run)["commands"] == ["dead(answer), none"]
     assert state(world, run)["attempts"] == ["answered"] * 3
+
+
+def test_the_worker_of_the_first_stage_is_lost(world: World) -> None:
+    """The stage is due again; the run has begun all the same, and never goes back to *queued*."""
+    run = world.start_run()
+    step = world.step(run, "read")
+    rows.moved(step, "start", world.now)
+    world.settle(run)
+    step.release(at=world.now)
+    world.settle(run)
+    assert state(world, run)["steps"] == ["pending", "pending", "pending"]
+    assert state(world, run)["run"] == "running"
+    world.work(step)
+    assert state(world, run)["steps"] == ["completed", "pending", "pending"]

@@ -1,7 +1,7 @@
 """Execution: the durable outbox, its physical tries, and the look-ups at the provider."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import models
@@ -27,14 +27,14 @@ C, A = CommandStatus, AttemptStatus
 _STOPPABLE = [C.READY, C.CLAIMED, C.RETRY_WAIT, C.HELD]
 
 
-def _not_resent(command: "Command") -> bool:
+def _not_resent(command: Any) -> bool:
     """A negative answer to a second send with the same key says nothing about the first."""
     return not command.resent
 
 
-def _not_resent_or_settled(command: "Command") -> bool:
+def _not_resent_or_settled(command: Any) -> bool:
     """From *unknown*, whoever moves it has settled that none of the requests took effect."""
-    return command.status == C.UNKNOWN or not command.resent
+    return bool(command.status == C.UNKNOWN or not command.resent)
 
 
 class Command(ProtectedStateMixin, TenantRow):

@@ -98,7 +98,7 @@ def transitions(model: type[Model]) -> str:
     return "\n".join(lines)
 
 
-def _field(model: type[Model]) -> FSMField:
+def _field(model: type[Model]) -> Any:
     field = model._meta.get_field("status")
     assert isinstance(field, FSMField)
     return field
