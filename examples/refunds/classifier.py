@@ -61,12 +61,15 @@ RULE_LIST: tuple[Rule, ...] = (
     _rule("other_topic", "security", "0.85",
           r"(?:did ?n[o']?t|never|not|haven'?t|don'?t) (?:\w+ )?(?:make|made|authori[sz]e|do|done|recogni[sz]e|approve)\b"
           r"|unrecogni[sz]ed|unauthori[sz]ed|not (?:mine|familiar)|without my (?:consent|permission)|someone else"),
+    # Nothing of ours: cash from a machine, whatever else is said about money back.
+    _rule("other_topic", "cash", "0.88", r"\bcash\b(?!\s?-?back)|\batms?\b|withdr\w+"),
     # Refunds.
     _rule("refund", "refund_missing", "0.88",
           r"(?:my|the|this|that|a) refund\w*.{0,60}(?:\bnot|n't|never|missing|where|yet\b|late\b|long\b|status|still|find|see|show|hit|pending|access)"
           r"|(?:where (?:is|are|has|can)|waiting|status|find|see|still|what happened|missing|receive|did (?:i )?not|have ?n.t).{0,30}\b(?:my|the|a|that) refund"),
     _rule("refund", "charged_twice", "0.90",
-          r"(?:twice|double|two times|duplicate\w*|multiple|several|repeated|more than once|second time) ?(?:\w+ )?(?:times )?"
+          r"(?:multiple|several) (?:times )?(?:charg\w*|payments|bill\w*|debit\w*)"
+          r"|(?:twice|double|two times|duplicate\w*|repeated|more than once|second time) ?(?:\w+ )?(?:times )?"
           r"(?:charg\w*|payments?\b|paid|transact\w*|bill\w*|purchase|debit\w*)"
           r"|(?:charg\w*|pay\w*|paid|transact\w*|bill\w*|debit\w*|showing).{0,40}(?:twice|doubled?\b|two times|duplicate\w*|multiple times|several times|more than once)"),
     _rule("refund", "damaged", "0.88",
@@ -82,7 +85,7 @@ RULE_LIST: tuple[Rule, ...] = (
           rf"|\b{_REFUND}.{{0,80}}(?:please|want|need|request|possible|how|get|order|item|purchase|process|policy)|^\W*{_REFUND}"
           r"|(?:cancel\w*|retract|stop|reverse).{0,30}(?:purchase|order\b|order\.|payment\b.{0,60}item)|(?:purchases?|order|item) (?:\w+ ){0,2}cancel\w*|bought.{0,60}stop payment|back my money|(?:return|refund) (?:policy|procedure)|\breturn it\b|did not receive my purchase|product was faulty|return.{0,30}(?:item|product|purchase|order)|changed my mind"),
     # Everything that names another subject, before amounts that are only a little too high.
-    _rule("other_topic", "cash", "0.88", r"\bcash\b|\batms?\b|withdr\w+|\bmachine\b"),
+    _rule("other_topic", "cash", "0.84", r"\bcash\b|\bmachine\b"),
     _rule("other_topic", "top_ups", "0.88", r"top(?:ped|ping)?[- ]?\s?ups?|\btop(?:ped|ping)? (?:it|my|up)|auto[- ]?top|add(?:ing|ed)? (?:money|funds)|\btop\b"),
     _rule("other_topic", "transfers", "0.88", r"transfer\w*|beneficiary|standing order|direct debit|wire\b|receive money|salary|deposit\w*|cheque|sepa|swift"),
     _rule("other_topic", "account", "0.88",
