@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals import hooks
-from approvals.enums import DecisionKind, DecisionResult, ProposalStatus
+from approvals.enums import DecisionKind, DecisionResult, ProposalStatus, ReasonCode
 from approvals.models import Decision, Proposal
 from approvals.policies import Capacity, check_can_decide, check_is_open, standing_votes, valid_approvals
 from approvals.refusals import (
@@ -21,7 +21,7 @@ from approvals.refusals import (
     ReasonRequired,
     ViewMismatch,
 )
-from approvals.shown import check_all_shown, parts_shown
+from approvals.shown import check_all_shown, parts_shown, view_of
 from audit.actions import record
 from audit.actors import Actor, clock_actor
 from common.clock import Clock
@@ -41,6 +41,12 @@ class UnknownDecision(InvalidInput):
     """The decision is one of: approve, reject, request_changes. Nothing else counts as a yes or a no."""
 
     code = "unknown_decision"
+
+
+class UnknownReason(InvalidInput):
+    """The reason code is not one of the list. The reason in your own words goes beside it."""
+
+    code = "unknown_reason"
 
 
 class NotYours(DecisionRefused):
@@ -93,6 +99,8 @@ def decide(
     """
     if submission.kind not in DecisionKind.values:
         raise UnknownDecision()
+    if submission.reason_code and submission.reason_code not in ReasonCode.values:
+        raise UnknownReason()
     try:
         return _decide(
             tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock
@@ -159,7 +167,7 @@ def _record_vote(
         tenant_id=proposal.tenant_id, proposal=proposal, kind=sent.kind, user_id=by.user_id, role=capacity.role,
         group_id=capacity.group_id, digest=sent.digest, view_digest=sent.view_digest,
         parts_seen=parts_shown(proposal, sent.view_receipts, by=by, now=now),
-        acknowledged=sorted(set(sent.acknowledged)),
+        acknowledged=sorted(set(sent.acknowledged) & set(view_of(proposal).to_acknowledge)),
         reason_code=sent.reason_code, reason=sent.reason.strip(), performed_by=by.performed_by, via=by.via, at=now,
     )  # fmt: skip
     _record(proposal, "proposal.vote", by=by, reason=sent.reason_code, body={
@@ -204,7 +212,7 @@ def _conclude(
 def _outcome(
     proposal: Proposal, vote: Decision, *, command_id: UUID | None = None, replayed: bool = False
 ) -> DecisionOutcome:
-    votes = sum(v.kind == DecisionKind.APPROVE for v in standing_votes(proposal))
+    votes = valid_approvals(proposal, standing_votes(proposal))
     return DecisionOutcome(
         result=_result_of(proposal, vote), votes=votes, needed=proposal.needed, proposal_status=proposal.status,
         command_id=command_id or _command_id(proposal), state_version=proposal.state_version, decision_id=vote.pk,

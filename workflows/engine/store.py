@@ -161,11 +161,12 @@ def _propose(held: _Held, prepared: Prepared) -> None:
         # An earlier action was on its way when the cancel came; nothing new is asked for.
         cancel_steps(held.steps, by=held.by, now=held.now)
         return
+    # What stopped here before is over; what stops now, such as nobody being eligible, opens a packet of its own.
+    settled(held.run, held.step.key, "proposed", by=held.by, at=held.now)
     tenant = Tenant.objects.get(pk=held.run.tenant_id)
     create_proposal(
         held.run, held.step, prepared, tenant=tenant.slug, by=held.by, clock=held.clock, now=held.now
     )
-    settled(held.run, held.step.key, "proposed", by=held.by, at=held.now)
 
 
 def _failed(held: _Held, failure: Failed) -> None:
