@@ -58,7 +58,8 @@ PROPOSAL: Mapping[str, StateUi] = {
     "withdrawn": StateUi("mute", "undo", "Withdrawn"),
     "superseded": StateUi("mute", "layers", "Superseded"),
     "invalidated": StateUi("bad", "shield-x", "Invalidated"),
-    "consumed": StateUi("ok", "check-circle", "Carried out"),
+    # Its command has ended, well or not: what happened is told by the command, never by this word.
+    "consumed": StateUi("mute", "check", "Approval used"),
     "lapsed": StateUi("mute", "hourglass", "Lapsed"),
 }
 

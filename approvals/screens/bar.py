@@ -160,7 +160,7 @@ def over_text(screen: ProposalScreen) -> str:
         case ProposalStatus.APPROVED:
             return "Approved. What became of it stands above."
         case ProposalStatus.CONSUMED:
-            return "Approved, and carried out to its end. What became of it stands above."
+            return "Approved, and its command has ended. What became of it stands above."
         case ProposalStatus.CHANGES_REQUESTED:
             return "Changes were asked for. A new version takes its place."
     return f"{state_ui('proposal', screen.status).word}. Read-only now."

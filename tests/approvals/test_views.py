@@ -258,7 +258,7 @@ def test_an_operator_is_not_shown_personal_fields_and_gets_no_receipt(client: Cl
         ("superseded", "Read-only now."),
         ("invalidated", "Read-only now."),
         ("lapsed", "Read-only now."),
-        ("consumed", "carried out to its end"),
+        ("consumed", "its command has ended"),
         ("approved", "What became of it stands above"),
     ],
 )

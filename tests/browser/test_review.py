@@ -197,7 +197,7 @@ def test_after_an_approval_the_page_goes_on_by_itself(desk: Callable[[str], Page
         rows.moved(row, move, rows.now())
         row.save()
     expect(page.locator("#progress")).to_contain_text("Done once.")
-    expect(page.locator("#facts")).to_contain_text("Carried out")
+    expect(page.locator("#facts")).to_contain_text("Approval used")
 
 
 def test_an_outcome_that_is_not_known_is_called_unknown(desk: Callable[[str], Page], tenant: Tenant) -> None:

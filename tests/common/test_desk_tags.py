@@ -5,12 +5,16 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import TextChoices
 from django.template import Context, Template
 from django.utils.safestring import mark_safe
 
+from approvals.enums import Mode, ProposalStatus
 from common import spans
 from common.states_ui import STATES, state_ui
 from common.templatetags import desk
+from repair.enums import PacketStatus
+from workflows.enums import AttemptStatus, CommandStatus, Effect, RunStatus, StepStatus
 
 NOW = datetime(2026, 9, 19, 17, 10, 56, tzinfo=UTC)
 
@@ -109,6 +113,23 @@ def test_every_state_has_a_tone_an_icon_of_the_sprite_and_a_word() -> None:
             ui = state_ui(thing, state)
             assert f'id="i-{ui.icon}"' in sprite, (thing, state)
             assert ui.word in shown("{% badge thing state %}", thing=thing, state=state)
+
+
+@pytest.mark.parametrize(
+    ("thing", "states"),
+    [
+        ("run", RunStatus),
+        ("step", StepStatus),
+        ("proposal", ProposalStatus),
+        ("command", CommandStatus),
+        ("attempt", AttemptStatus),
+        ("packet", PacketStatus),
+        ("mode", Mode),
+        ("effect", Effect),
+    ],
+)
+def test_the_table_of_states_is_the_enums_no_more_and_no_less(thing: str, states: type[TextChoices]) -> None:
+    assert set(STATES[thing]) == set(states.values)
 
 
 def test_unknown_is_never_shown_as_failed() -> None:
