@@ -89,6 +89,9 @@ class HistoryFilter(forms.Form):
     subject = _text("About", "Id of a proposal, command, …")
     digest = _text("Digest", "All 64 digits")
 
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, label_suffix="")
+
     def clean_run(self) -> str:
         return self._id("run")
 

@@ -8,9 +8,9 @@ from django.utils.functional import SimpleLazyObject
 
 from access.models import Membership
 from approvals.screens.queue import waiting_count
+from audit.readers import may_read_history
 from common.clock import db_clock
-from repair.enums import PacketStatus
-from repair.models import RepairPacket
+from repair.selectors import open_count
 from workflows.enums import CommandStatus
 from workflows.models import Command
 
@@ -34,17 +34,18 @@ def shell_of(request: HttpRequest) -> dict[str, Any]:
             "tenant": "",
             "review_count": 0,
             "repair_count": 0,
+            "reads_history": False,
             "pulse": None,
         }
     now = db_clock()
     tenant_id = membership.tenant_id
-    packets = RepairPacket.objects.filter(tenant_id=tenant_id, status__in=PacketStatus.open_states)
     return {
         "section": section,
         "now": now,
         "tenant": membership.tenant.name,
         "review_count": waiting_count(tenant_id, now),
-        "repair_count": packets.count(),
+        "repair_count": open_count(tenant_id),
+        "reads_history": may_read_history(membership),
         "pulse": pulse(membership, now - STANDSTILL),
     }
 

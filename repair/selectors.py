@@ -103,7 +103,7 @@ def open_count(tenant_id: UUID) -> int:
 
 def get_packet(tenant_id: UUID, packet_id: UUID) -> RepairPacket:
     """Raises NotFound, for another tenant's packet too."""
-    packet = packets(tenant_id).filter(pk=packet_id).first()
+    packet: RepairPacket | None = packets(tenant_id).filter(pk=packet_id).first()
     if packet is None:
         raise NotFound
     return packet

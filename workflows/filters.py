@@ -26,14 +26,16 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
         widget=_text("Find", "Run, order, source event", type="search", **{"class": "grow"}),
     )  # fmt: skip
     workflow = django_filters.ChoiceFilter(
-        label="Workflow", empty_label="Any workflow", widget=forms.Select(attrs={"aria-label": "Workflow"})
+        label="Workflow",
+        empty_label="Any workflow",
+        widget=forms.Select(attrs={"aria-label": "Workflow", "class": "wide-only"}),
     )
     status = django_filters.ChoiceFilter(
         label="State", empty_label="Any state", choices=RunStatus.choices,
         widget=forms.Select(attrs={"aria-label": "State"}),
     )  # fmt: skip
     requester = django_filters.CharFilter(
-        method="asked_by", label="Asked by", widget=_text("Asked by", "Asked by, such as api:intake")
+        method="asked_by", label="Asked by", widget=_text("Asked by", "Asked by", **{"class": "wide-only"})
     )
 
     class Meta:

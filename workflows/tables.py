@@ -23,6 +23,7 @@ class RunRow:
     title: str
     about: str
     status: str
+    ended: bool
     replay: bool
     waits: str
     until: datetime | None
@@ -48,8 +49,8 @@ def run_row(run: Run, facts: RunFacts, now: datetime) -> RunRow:
     waits = outcome_words(run) if ended else waits_for(run, current, facts.holds.get(run.pk, ""))
     return RunRow(
         id=run.pk, href=reverse("workflows:run", args=[run.pk]), title=title_of(run.workflow),
-        about=about(run, facts.targets.get(run.pk, "")), status=run.status, replay=run.original_id is not None,
-        waits=waits, until=run.finished_at if ended else run.waiting_until,
+        about=about(run, facts.targets.get(run.pk, "")), status=run.status, ended=ended,
+        replay=run.original_id is not None, waits=waits, until=run.finished_at if ended else run.waiting_until,
         then="" if ended or not run.on_expiry else then(run.on_expiry), step=step_count(steps),
         age=spans.span((now - run.created_at).total_seconds()), created_at=run.created_at,
     )  # fmt: skip

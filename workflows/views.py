@@ -17,6 +17,7 @@ from access.enums import Role
 from access.models import Membership
 from access.policies import RoleMissing, can_role
 from access.web import role_required
+from audit.names import names_of, spoken
 from common.clock import db_clock
 from common.display import visible
 from common.errors import NotFound, Refused
@@ -27,7 +28,7 @@ from workflows.models import Document, Run
 from workflows.receipt import NoReceiptYet, receipt
 from workflows.screens.listing import run_list
 from workflows.screens.run import run_screen
-from workflows.screens.words import title_of
+from workflows.screens.words import code_words, title_of
 from workflows.selectors import get_run, runs_newest_first
 
 ANY_ROLE: Final = tuple(Role)
@@ -76,10 +77,17 @@ def step_receipt(request: HttpRequest, run_id: UUID, key: str) -> HttpResponse:
     except NotFound as missing:
         raise Http404 from missing
     context = {
-        "run": found, "title": title_of(found.workflow), "key": key, "receipt": document,
+        "run": found, "title": title_of(found.workflow), "key": key, "receipt": document, "votes": _votes(document),
         "text": json.dumps(document, indent=1, ensure_ascii=True),
     }  # fmt: skip
     return render(request, "workflows/receipt.html", context)
+
+
+def _votes(document: dict[str, Any]) -> list[str]:
+    """Who decided what, with names for people; the signed text below it has the ids."""
+    votes = document["decision"]["votes"] if document else []
+    names = names_of({vote["by"] for vote in votes})
+    return [f"{code_words(vote['decision'])} by {spoken(vote['by'], names)}" for vote in votes]
 
 
 @http_methods(read=("GET", "HEAD"), write=("POST",))

@@ -23,7 +23,9 @@ HTMX = {"HX-Request": "true"}
 
 @pytest.fixture
 def operator(desk: Desk, client: Client) -> Client:
-    client.force_login(factories.make_user(desk.tenant, "omar", roles=[Role.OPERATOR], display_name="Omar T."))
+    client.force_login(
+        factories.make_user(desk.tenant, "omar", roles=[Role.OPERATOR], display_name="Omar T.")
+    )
     return client
 
 
@@ -94,8 +96,18 @@ def test_a_run_is_found_by_its_id_its_order_and_its_event(operator: Client, desk
     proposal = desk.proposed(order="4711", event_id="mail-9")
     desk.proposed(order="4712")
     run_id = str(proposal.run_id)
-    for words in (run_id, f"{run_id[:8]}…{run_id[-4:]}", "order:4711", "4711", "mail-9", str(proposal.pk), proposal.digest):
-        found = re.findall(r'class="stretch" href="/runs/([^/]+)/', operator.get("/runs/", {"q": words}).content.decode())
+    for words in (
+        run_id,
+        f"{run_id[:8]}…{run_id[-4:]}",
+        "order:4711",
+        "4711",
+        "mail-9",
+        str(proposal.pk),
+        proposal.digest,
+    ):
+        found = re.findall(
+            r'class="stretch" href="/runs/([^/]+)/', operator.get("/runs/", {"q": words}).content.decode()
+        )
         assert run_id in found, words
 
 
@@ -246,7 +258,8 @@ def test_ids_of_another_tenant_are_missing(operator: Client) -> None:
     other = factories.make_run()
     step = factories.make_step(other)
     for address in (
-        f"/runs/{other.pk}/", f"/runs/{other.pk}/documents/{other.input_ref}/", f"/runs/{other.pk}/receipts/{step.key}/",
+        f"/runs/{other.pk}/", f"/runs/{other.pk}/documents/{other.input_ref}/",
+        f"/runs/{other.pk}/receipts/{step.key}/",
         f"/runs/{new_id()}/",
     ):  # fmt: skip
         page(operator, address, 404)

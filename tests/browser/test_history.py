@@ -1,0 +1,71 @@
+"""The history in a real browser: filters, a row that opens in place, the chain; with and without script."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from access.enums import Role
+from access.models import User
+from tests import factories
+from tests.browser.desks import look_at, scene, sign_in, without_script
+from tests.browser.shots import shoot, violations
+from tests.workflows.conftest import Desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def auditor(toy: Desk) -> User:
+    return factories.make_user(toy.tenant, "aude", roles=[Role.AUDITOR], display_name="Aude L.")
+
+
+def test_the_list_an_open_row_and_an_event(page: Page, live_server: Any, toy: Desk, auditor: User) -> None:
+    made = scene(toy)
+    sign_in(page, live_server.url, auditor)
+    page.goto(f"{live_server.url}/history/")
+    look_at(page, "history")
+    page.goto(f"{live_server.url}/history/?run={made['done']}&kind=command.")
+    link = page.get_by_role("link", name="command.confirmed")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("tr.detail")).to_contain_text("Hash fits the stored event")
+    expect(link).to_have_attribute("aria-expanded", "true")
+    expect(link).to_be_focused()
+    assert violations(page) == []
+    shoot(page, "history-open")
+    page.get_by_role("link", name="This event alone").click()
+    expect(page.locator("h1")).to_have_text("command.confirmed")
+    look_at(page, "event")
+
+
+def test_a_row_closes_again_and_filters_swap_the_list(
+    page: Page, live_server: Any, toy: Desk, auditor: User
+) -> None:
+    scene(toy)
+    sign_in(page, live_server.url, auditor)
+    page.goto(f"{live_server.url}/history/")
+    first = page.locator("tbody a.stretch").first
+    first.click()
+    expect(page.locator("tr.detail")).to_have_count(1)
+    first.click()
+    expect(page.locator("tr.detail")).to_have_count(0)
+    page.locator("#id_kind").select_option("proposal.rejected")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("tbody a.stretch")).to_have_count(1)
+    page.get_by_role("link", name="Event: proposal.rejected").click()
+    expect(page.locator("tbody a.stretch")).not_to_have_count(1)
+
+
+def test_everything_works_without_script(
+    browser: Browser, live_server: Any, toy: Desk, auditor: User
+) -> None:
+    scene(toy)
+    with without_script(browser, live_server.url, auditor) as page:
+        page.goto(f"{live_server.url}/history/?kind=command.confirmed")
+        page.locator("tbody a.stretch").click()
+        expect(page.locator("h1")).to_have_text("command.confirmed")
+        page.get_by_role("link", name="Whole story of the run").click()
+        expect(page.locator("tbody a.stretch").first).to_have_text("run.completed")
+        page.get_by_role("button", name="Check the whole chain now").click()
+        expect(page.locator(".proof")).to_contain_text("The chain holds")
