@@ -148,7 +148,8 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
     // A whole page where a fragment was asked for: signed out, or refused before the view. Show it as a page.
-    if (target !== document.body && /^\s*<!doctype/i.test(xhr.responseText)) {
+    const page = /^\s*<!doctype/i.test(xhr.responseText);
+    if (page && target !== document.body && (xhr.status === 200 || xhr.status === 403)) {
       event.detail.shouldSwap = false;
       location.assign(xhr.status === 200 ? xhr.responseURL : location.href);
     }
@@ -172,7 +173,8 @@
     const note = document.createElement("p");
     note.className = "toast";
     note.dataset.tone = "unknown";
-    note.textContent = "The server did not answer. Reload the page to see what was recorded.";
+    note.innerHTML = '<svg class="i" aria-hidden="true"><use href="#i-unknown"/></svg><span></span>';
+    note.lastElementChild.textContent = "The server did not answer. Reload the page to see what was recorded.";
     toasts.replaceChildren(note);
   };
   document.addEventListener("htmx:sendError", lost);

@@ -260,3 +260,29 @@ def test_single_keys_can_be_turned_off(desk: Callable[[str], Page], tenant: Tena
     page.keyboard.press("Escape")
     press(page, "r")
     expect(page.locator("#sheet-reject")).not_to_be_visible()
+
+
+def test_signed_out_meanwhile_leads_to_sign_in_and_back(
+    page: Page, live_server: Any, tenant: Tenant, reviewer: User
+) -> None:
+    proposal = factories.make_proposal(tenant=tenant)
+    sign_in(page, live_server.url, reviewer)
+    page.goto(f"{live_server.url}/review/{proposal.pk}/")
+    page.context.clear_cookies()
+    press(page, "a")
+    page.click("#sheet-approve [value=approve]")
+    page.wait_for_url(f"**/sign-in/?next=/review/{proposal.pk}/")
+    assert status_of(proposal) == ProposalStatus.PENDING
+
+
+def test_no_answer_is_not_taken_for_a_decision(
+    page: Page, live_server: Any, tenant: Tenant, reviewer: User
+) -> None:
+    proposal = factories.make_proposal(tenant=tenant)
+    sign_in(page, live_server.url, reviewer)
+    page.goto(f"{live_server.url}/review/{proposal.pk}/")
+    page.route("**/decide/", lambda route: route.abort())
+    press(page, "a")
+    page.click("#sheet-approve [value=approve]")
+    expect(page.locator("#toasts")).to_contain_text("Reload the page to see what was recorded.")
+    expect(page.locator("#facts")).to_contain_text("Waiting for approval")
