@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from audit.actors import Actor, worker_actor
 from common.clock import db_clock
@@ -54,8 +54,8 @@ def _store(claimed: Claimed, result: Result, *, by: Actor) -> Claimed | None:
     """Store the result; one that cannot be stored (no such case, no JSON, no result at all) breaks this stage only."""
     try:
         return store_result(claimed, result, by=by, clock=db_clock)
-    except DatabaseError:
-        raise
+    except (OperationalError, InterfaceError):
+        raise  # the database, not the result
     except Exception as error:
         log.exception("result_refused", run_id=str(claimed.run.pk), step=claimed.step.key)
         broken = Failed("stage_broke", detail=type(error).__name__)

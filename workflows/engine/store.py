@@ -102,6 +102,8 @@ def _done(held: _Held, result: Done) -> None:
     flow, step = registry.workflow(held.run.workflow), held.step
     step.notes, step.usage, step.confidence = list(result.notes), dict(result.usage), result.confidence
     if result.confidence is not None:
+        if not 0 <= result.confidence <= 1:
+            raise ValueError("a confidence lies between 0 and 1")
         held.run.confidence = result.confidence
         if result.confidence < flow.contract.confidence:
             _to_person(held, ToPerson("low_confidence", kept=result.output))
