@@ -33,8 +33,13 @@ from workflows.authoring import (
 
 FRESH_FOR = timedelta(minutes=10)
 ANSWER_WITHIN = timedelta(days=3)
-ORDER_SCHEMA = {"order_id": "string"}
-AMOUNT_SCHEMA = {"amount": "string"}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 64}
+ORDER_SCHEMA = {
+    "type": "object", "properties": {"order_id": _TEXT}, "required": ["order_id"], "additionalProperties": False,
+}  # fmt: skip
+AMOUNT_SCHEMA = {
+    "type": "object", "properties": {"amount": _TEXT}, "required": ["amount"], "additionalProperties": False,
+}  # fmt: skip
 
 
 def intake(ctx: StageContext) -> Done | WaitForData | Fail:
