@@ -28,6 +28,7 @@ from workflows.results import (
     Propose,
     RateLimited,
     SourceDown,
+    StageResult,
     ToPerson,
     WaitForData,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "SourceDown",
     "Stage",
     "StageContext",
+    "StageResult",
     "StepKind",
     "Test",
     "ToPerson",

@@ -49,6 +49,7 @@ class Contract:
     done_outcome: str = "done"
     done_tell: str = "It is done."
     declined_tell: str = "A person looked at it and declined."
+    stopped_tell: str = "It takes longer than usual: a person is looking at it. You need not do anything."
 
     def case(self, name: str) -> ExceptionCase:
         """The row of that name. Raises KeyError: a stage named a case that the author did not write down."""

@@ -101,7 +101,7 @@ def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
     run.finished_at = now
     if not run.outcome:
         run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else status
-    if not run.user_message:
+    if run.user_message in ("", contract.stopped_tell):
         run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
     settled(run, "", run.outcome, by=by, at=now)
 
@@ -170,7 +170,8 @@ def stop_step(
 ) -> None:  # fmt: skip
     """The step waits for a person, and a repair packet says why. Does not settle the run: the caller does."""
     make_wait(step, wait_for_person(now), by=by, reason=cause)
-    owner = owner or registry.workflow(run.workflow).contract.owner
+    contract = registry.workflow(run.workflow).contract
+    run.user_message, owner = run.user_message or contract.stopped_tell, owner or contract.owner
     stopped(Stop(run, step.key, cause, summary, owner, command_id, proposal_id), by=by, at=now)
 
 
@@ -190,7 +191,9 @@ def end_by_case(
     """Do what a row of the exception table says: the run ends as it states, or a person takes over."""
     run.user_message, run.may_submit_new = case.tell, case.may_submit_new
     if case.state == "manual_repair":
-        stop_step(run, step, case.case, case.tell, by=by, now=now, owner=case.owner)
+        stop_step(
+            run, step, case.case, case.tell, by=by, now=now, owner=case.owner, proposal_id=step.proposal_id
+        )
         return
     run.outcome, run.failure_code = case.outcome, "" if case.state == "completed" else case.case
     before = step.status

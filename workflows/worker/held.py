@@ -111,6 +111,9 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
     save_moved(proposal, before_proposal, by=held.by, reason=proposal.end_reason)
     save_step(step, before_step, by=held.by, reason=proposal.end_reason)
     match ending.step:
+        case StepEnd.PERSON if run.cancel_requested_at is not None:
+            # Nothing happened, so the wish to cancel wins: nobody needs to look any more.
+            cancel_steps(steps, by=held.by, now=held.now)
         case StepEnd.PERSON:
             settled(run, step.key, command.status, by=held.by, at=held.now)
             _ask_a_person_unless_foreseen(held, run, step, steps)
@@ -144,6 +147,7 @@ def _ask_a_person_unless_foreseen(held: Held, run: Run, step: Step, steps: list[
     if command.status == CommandStatus.REFUSED and foreseen is not None:
         end_by_case(run, step, foreseen, steps, by=held.by, now=held.now)
         return
+    run.user_message = run.user_message or registry.workflow(run.workflow).contract.stopped_tell
     cause = command.void_reason or command.status
     why = _SUMMARIES.get(command.failure_code if not command.void_reason else "") or _SUMMARIES[cause]
     nothing = "Nothing was sent" if command.first_sent_at is None else "Nothing happened"
