@@ -2,11 +2,9 @@
 
 import threading
 import time
-from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.db import connection, transaction
@@ -24,7 +22,8 @@ from common.errors import Refused
 from common.ids import new_id
 from tests.factories import make_group, make_tenant, make_user
 from tests.workflows.conftest import AGENT, Desk, desk, person
-from tests.workflows.later import age, as_superuser
+from tests.workflows.later import age, as_superuser, open_packets
+from tests.workflows.together import at_once
 from workflows.actions.runs import Requester, Source, start_run
 from workflows.models import Command, Run
 from workflows.operations import Verdict
@@ -388,27 +387,6 @@ def test_who_is_deactivated_before_the_quorum_is_met_does_not_count(desk: Desk) 
 # -- at the same instant -----------------------------------------------------------------------------------------
 
 
-def at_once(count: int, do: Any) -> Counter[str]:
-    """What ``count`` threads that start together get: a result, or the code of a refusal."""
-    barrier, answers = threading.Barrier(count), []
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait(20)
-            answers.append(str(do(number)))
-        except Refused as refusal:
-            answers.append(refusal.code)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return Counter(answers)
-
-
 def test_twenty_people_approve_in_the_same_instant(desk: Desk) -> None:
     """Field report A4."""
     proposal = desk.proposed()
@@ -492,14 +470,8 @@ def test_a_rule_that_finds_the_same_thing_being_done_leaves_it_to_people(desk: D
     desk.advance()
     assert Command.objects.count() == 1
     waiting = Proposal.objects.get(status="pending")
-    assert packet_causes(waiting.run_id) == ["action_in_progress"]
+    assert open_packets(waiting.run_id) == ["action_in_progress"]
     assert {Run.objects.get(pk=run.pk).status for run in runs} == {"executing", "waiting_for_approval"}
     approved = Event.objects.filter(kind="run.executing")
     assert approved.count() == 1
     refused_in_progress(desk, waiting)
-
-
-def packet_causes(run_id: UUID) -> list[str]:
-    from tests.workflows.later import open_packets
-
-    return open_packets(run_id)

@@ -223,7 +223,8 @@ def test_below_the_threshold_a_judgement_goes_to_a_person(desk: Desk, confidence
     "result",
     [
         Fail("no such case"), Finish("no such case"), None, "done", Done({"amount": object()}),
-        Done(confidence=Decimal("NaN")), Done(confidence=Decimal(99)), Done(confidence=Decimal("1.01")), Done({"text": "\ud800"}),
+        Done(confidence=Decimal("NaN")), Done(confidence=Decimal(99)), Done(confidence=Decimal("1.01")),
+        Done({"text": "\ud800"}),
     ],
     ids=repr,
 )  # fmt: skip

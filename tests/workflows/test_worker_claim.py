@@ -1,16 +1,15 @@
 """Who may take what: targets, versions, providers' limits, races between claimers, slow batches."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from common.clock import db_clock
 from tests.workflows import toy
 from tests.workflows.conftest import Desk
 from tests.workflows.later import SWEEP, as_superuser, fresh
+from tests.workflows.together import in_threads
 from tests.workflows.toy import NOTHING_CAME, PAID, ToyPay
 from workflows.authoring import Observation
 from workflows.enums import Lane
@@ -36,27 +35,6 @@ def two_on_one_target(desk: Desk) -> tuple[Command, Command]:
     second = desk.approved()
     other_key(second)
     return first, second
-
-
-def in_threads(count: int, do: Any) -> list[Any]:
-    """Run ``do(number)`` in threads that start together; their results, exceptions included."""
-    barrier, results = threading.Barrier(count), [None] * count
-
-    def run(number: int) -> None:
-        try:
-            barrier.wait(10)
-            results[number] = do(number)
-        except Exception as error:  # noqa: BLE001 - the test looks at it
-            results[number] = error  # type: ignore[call-overload]
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
 
 
 def test_two_commands_of_one_target_are_never_in_flight_together(desk: Desk) -> None:
