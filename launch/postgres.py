@@ -59,7 +59,8 @@ class Postgres:
     name = "postgres"
 
     def __init__(self, base: Path, *, durable: bool = True) -> None:
-        self.base, self.durable = base, durable
+        self.asked = self.base = base
+        self.durable = durable
         self.account = Account()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -104,11 +105,7 @@ class Postgres:
         """As root, data and programs go where the server's account can reach them."""
         self.home, self.account = find_home(), server_account()
         if self.account.uid is not None:
-            self.base.mkdir(parents=True, exist_ok=True)
-            if not reachable(self.base / "x"):
-                self.base = Path("/var/tmp") / f"placet-0-{digest(self.base)}"
-                self.base.mkdir(exist_ok=True)
-                self.base.chmod(0o755)
+            self.base = _reachable_base(self.asked)
             if not reachable(self.home / "x"):
                 self.home = self._copy_programs()
         self.major = self._major_version()
@@ -217,6 +214,29 @@ class Postgres:
         return (
             len(lines) >= _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE - 1].strip() == "ready"
         )
+
+
+def _reachable_base(asked: Path) -> Path:
+    """`asked`, or a folder below /var/lib when the server's account cannot walk to it.
+
+    Data stays where it is once it is there: when permissions change later, a second, empty cluster
+    beside it would look like lost data. Raises LaunchError instead.
+    """
+    asked.mkdir(parents=True, exist_ok=True)
+    elsewhere = Path("/var/lib") / f"placet-{digest(asked)}"
+    for folder in (asked, elsewhere):
+        if any(folder.glob("pgdata*/PG_VERSION")):
+            if not reachable(folder / "x"):
+                raise LaunchError(
+                    f"The account that PostgreSQL runs as cannot reach the data in {folder} any more. "
+                    "Let others pass through its parent folders again (chmod o+x)."
+                )
+            return folder
+    if reachable(asked / "x"):
+        return asked
+    elsewhere.mkdir(exist_ok=True)
+    elsewhere.chmod(0o755)
+    return elsewhere
 
 
 def _processes_in(folder: Path) -> set[int]:

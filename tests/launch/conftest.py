@@ -1,7 +1,9 @@
 """Engines of their own for the launcher's tests, which kill them."""
 
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -9,16 +11,24 @@ from launch.postgres import Postgres
 from launch.valkey import Valkey
 
 
-def reachable(folder: Path) -> Path:
-    """pytest's folders are closed to the account that root lends PostgreSQL."""
-    for path in (folder, *folder.parents[:2]):
-        path.chmod(0o755)
-    return folder
+@contextmanager
+def temporary_folder() -> Generator[Path]:
+    """A folder that the account which root lends PostgreSQL can reach; pytest's own are closed to it."""
+    with TemporaryDirectory(prefix="placet-launch-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Generator[Postgres]:
-    server = Postgres(reachable(tmp_path), durable=False)
+def folder() -> Generator[Path]:
+    with temporary_folder() as made:
+        yield made
+
+
+@pytest.fixture
+def postgres(folder: Path) -> Generator[Postgres]:
+    server = Postgres(folder, durable=False)
     server.start()
     yield server
     server.stop()

@@ -1,6 +1,7 @@
 """The engines: kept data, stale pid files, two starts on one folder, no orphans."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -15,7 +16,6 @@ from launch import LaunchError
 from launch.places import socket_dir
 from launch.postgres import Postgres
 from launch.valkey import Valkey
-from tests.launch.conftest import reachable
 from tests.processes import ROOT
 
 
@@ -25,8 +25,8 @@ def kill(engine: Postgres | Valkey) -> None:
     engine.process.wait(5)
 
 
-def test_postgres_keeps_what_was_committed_before_a_kill(tmp_path: Path) -> None:
-    server = Postgres(reachable(tmp_path))
+def test_postgres_keeps_what_was_committed_before_a_kill(folder: Path) -> None:
+    server = Postgres(folder)
     server.start()
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -59,8 +59,22 @@ def test_root_leaves_closed_folders_closed(tmp_path: Path) -> None:
     server.start()
     server.stop()
     assert stat.S_IMODE(closed.stat().st_mode) == 0o700
-    assert server.base.parent == Path("/var/tmp")
-    subprocess.run(["rm", "-rf", str(server.base)], check=True)
+    assert server.base.parent == Path("/var/lib")
+    shutil.rmtree(server.base)
+
+
+def test_data_that_cannot_be_reached_any_more_is_not_replaced(folder: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root lends its server another account")
+    server = Postgres(folder / "data", durable=False)
+    server.start()
+    server.stop()
+    folder.chmod(0o700)
+    with pytest.raises(LaunchError, match=r"cannot reach the data in .*/data any more"):
+        server.start()
+    folder.chmod(0o755)
+    server.start()
+    server.stop()
 
 
 def test_valkey_comes_back_with_its_queue(valkey: Valkey) -> None:
@@ -76,7 +90,7 @@ def test_second_valkey_on_one_folder_is_refused(valkey: Valkey) -> None:
         Valkey(valkey.base).start()
 
 
-def test_engines_die_with_a_killed_parent(tmp_path: Path) -> None:
+def test_engines_die_with_a_killed_parent(folder: Path) -> None:
     script = """
 import sys, time
 from pathlib import Path
@@ -89,7 +103,7 @@ print(flush=True)
 time.sleep(60)
 """
     parent = subprocess.Popen(
-        [sys.executable, "-c", script, str(reachable(tmp_path))], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     pids = [int(word) for word in parent.stdout.readline().split()]
