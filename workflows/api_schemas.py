@@ -1,11 +1,11 @@
 """What the API says and takes about workflows, operations, runs, commands and receipts."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from approvals.api_schemas import NextAction
 from common.strictbody import Body
