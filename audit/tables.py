@@ -1,5 +1,6 @@
 """Events as rows of a table: formatting only."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,6 +59,11 @@ class EventRow:
     digest: str
     seq: int | None
     href: str
+
+    @property
+    def kind_pieces(self) -> list[str]:
+        """The kind, cut where a narrow column may break it."""
+        return re.findall(r"[^._]+[._]*|[._]+", self.kind)
 
 
 def kind_ui(kind: str) -> StateUi:

@@ -16,7 +16,6 @@ from approvals.shown import view_of
 from audit.readers import may_read_history
 from audit.selectors import Filters, events
 from audit.tables import EventRow, event_rows
-from common import spans
 from common.display import visible
 from common.states_ui import StateUi
 from repair.models import RepairPacket
@@ -27,6 +26,7 @@ from workflows.models import Attempt, Command, Lookup, Step
 from workflows.registry import UnknownOperation, operation
 from workflows.screens.steps import CommandCard, command_card, vote_line
 from workflows.screens.story import Story, story_of
+from workflows.screens.tries import seconds
 from workflows.screens.words import code_words, step_words, title_of
 
 C = CommandStatus
@@ -77,7 +77,6 @@ class PacketScreen:
     ended_at: datetime | None
     known: tuple[Point, ...]
     unknown: tuple[Point, ...]
-    is_open_question: bool
     command: CommandCard | None
     approved: tuple[tuple[str, str], ...]
     digest: str
@@ -90,7 +89,7 @@ class PacketScreen:
 def packet_screen(packet: RepairPacket, membership: object, now: datetime) -> PacketScreen:
     """``packet`` comes from `repair.selectors.get_packet`."""
     story = story_of(packet.run)
-    command = next((row for row in story.commands.values() if row.pk == packet.command_id), None)
+    command = _command(story, packet)
     proposal = _proposal(story, packet, command)
     row = packet_row(packet, proposal.target if proposal else "", now)
     step = next((step for step in story.steps if step.key == packet.step), None)
@@ -102,13 +101,20 @@ def packet_screen(packet: RepairPacket, membership: object, now: datetime) -> Pa
         step=step_words(packet.step), step_place=f"{step.position + 1} of {len(story.steps)}" if step else "",
         resolution=code_words(visible(packet.resolution)), ended_at=packet.ended_at,
         known=tuple(known(story, packet, command, proposal)), unknown=tuple(not_known(story, command)),
-        is_open_question=command is not None and command.effect == Effect.UNKNOWN,
         command=command_card(story, command, now) if command else None,
         approved=tuple(approved(proposal)) if proposal else (), digest=proposal.digest if proposal else "",
         proposal_href=reverse("approvals:proposal", args=[proposal.pk]) if proposal else "",
         last_good=last_good(packet, linked=bool(history)), related=tuple(related(story, packet, command, step)),
         history_href=history,
     )  # fmt: skip
+
+
+def _command(story: Story, packet: RepairPacket) -> Command | None:
+    """The packet's command; where it names none, the newest one of its step."""
+    named = [row for row in story.commands.values() if row.pk == packet.command_id]
+    of_step = [row for step in story.steps if step.key == packet.step for row in story.commands_of(step)]
+    found = named or of_step
+    return found[-1] if found else None
 
 
 def _proposal(story: Story, packet: RepairPacket, command: Command | None) -> Proposal | None:
@@ -171,7 +177,7 @@ def attempt_points(attempt: Attempt, command: Command) -> list[Point]:
         return [Point(f"Attempt {attempt.number} was claimed and not sent.", at=attempt.claimed_at)]
     points = [Point("It left this system with key", code=command.idempotency_key, at=attempt.sent_at)]
     if attempt.status == AttemptStatus.NO_ANSWER and attempt.ended_at:
-        waited = spans.span((attempt.ended_at - attempt.sent_at).total_seconds())
+        waited = seconds(attempt.sent_at, attempt.ended_at)
         points.append(
             Point(
                 f"No complete answer came within {waited}; the worker stored that itself.",

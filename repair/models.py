@@ -38,7 +38,11 @@ class RepairPacket(ProtectedStateMixin, TenantRow):
     class Meta:
         triggers: ClassVar = [
             StateTrigger(name="repair_packet_moves", initial=[P.OPEN]),
-            Frozen(name="repair_packet_bound", fields=["tenant", "run", "step", "cause", "opened_at"], once=["ended_at"]),
+            Frozen(
+                name="repair_packet_bound",
+                fields=["tenant", "run", "step", "cause", "opened_at"],
+                once=["ended_at"],
+            ),
         ]
         constraints = [
             tenant_key("repair_packet_tenant_id"),
