@@ -20,6 +20,7 @@ from approvals.screens.queue import next_waiting
 from approvals.screens.standing import Notice, notices_of
 from approvals.shown import view_of
 from approvals.viewmodels import MAIN, ViewDocument, ViewField
+from audit.readers import may_read_history
 from common import spans
 from common.desk_parts import Leader
 from common.display import visible
@@ -224,7 +225,7 @@ def proposal_screen(proposal: Proposal, reader: Reader, acknowledged: Iterable[s
         votes=votes_given(proposal, votes),
         stamp=stamp_of(proposal, votes),
         notices=notices_of(proposal, votes),
-        origin=origin_rows(proposal, names),
+        origin=origin_rows(proposal, names, reader),
         next=reverse("approvals:proposal", args=[following]) if following else "",
     )
 
@@ -298,14 +299,15 @@ def policy_lines(proposal: Proposal) -> tuple[Leader, ...]:
     )
 
 
-def origin_rows(proposal: Proposal, names: dict[str, str]) -> tuple[Origin, ...]:
-    """Run, step, proposer and history of a proposal."""
+def origin_rows(proposal: Proposal, names: dict[str, str], reader: Reader) -> tuple[Origin, ...]:
+    """Run, step and proposer; for those who may read it, the history."""
     rows = [
         Origin("Run", str(proposal.run_id), href=f"/runs/{proposal.run_id}/", exact=True),
         Origin("Step", proposal.step),
         Origin("Proposed by", names.get(proposal.proposed_by, proposal.proposed_by)),
-        Origin("History", "events of this run", href=f"/history/?run={proposal.run_id}"),
     ]
+    if may_read_history(reader.membership):
+        rows.append(Origin("History", "events of this run", href=f"/history/?run={proposal.run_id}"))
     if proposal.supersedes_id:
         earlier = reverse("approvals:proposal", args=[proposal.supersedes_id])
         rows.insert(2, Origin("Replaces", f"version {proposal.version - 1}", href=earlier))
