@@ -1,6 +1,10 @@
 """Named places at which a test may kill, stop or break a process. Nothing happens unless the environment says so.
 
 ``PLACET_CRASHPOINT=CP5:kill`` (or ``stop``, ``raise``) acts at the first visit of that place in this process.
+
+CP0 in the deciding transaction, before its commit · CP1 committed, before the ring · CP3 claim committed · CP4 checked,
+before *sent* commits · CP5 *sent* committed, before the call · CP8 answer read, before it is stored · CP10 stored ·
+CP12 look-up answered, before it is stored · CP13 lease recovered, before the commit.
 """
 
 import os

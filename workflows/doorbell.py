@@ -3,6 +3,7 @@
 from django.db import transaction
 
 from common.doorbell import doorbell
+from workflows.crashpoints import crashpoint
 
 WORK = "workflows.tasks.work"
 
@@ -14,4 +15,5 @@ def ring_on_commit() -> None:
 
 def ring() -> None:
     """At once, for what is committed already. Never waits, never raises."""
+    crashpoint("CP1")
     doorbell.ring(WORK)

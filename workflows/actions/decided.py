@@ -29,6 +29,7 @@ from workflows.actions.settle import (
     steps_of,
     stop_step,
 )
+from workflows.crashpoints import crashpoint
 from workflows.doorbell import ring_on_commit
 from workflows.enums import CommandStatus, StepStatus, VoidReason, WaitingFor
 from workflows.hooks import settled
@@ -71,6 +72,7 @@ def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
     settled(run, step.key, "approved", by=by, at=now)
     settle_run(run, by=by, now=now, steps=steps)
     ring_on_commit()
+    crashpoint("CP0")
     return command.pk
 
 

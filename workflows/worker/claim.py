@@ -22,7 +22,7 @@ from workflows.enums import CommandStatus, Lane
 from workflows.models import Attempt, Command
 from workflows.operations import Operation
 
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=20)
 """From claim to *sent*; the call has a lease of its own, twice its deadline."""
 TRIES = 3
 

@@ -16,6 +16,7 @@ from common.rounds import each
 from common.tx import action
 from workflows import registry
 from workflows.classify import Meaning
+from workflows.crashpoints import crashpoint
 from workflows.enums import CommandStatus, SettledBy
 from workflows.models import Attempt, Command, Lookup, Run
 from workflows.operations import Finding
@@ -52,6 +53,7 @@ def reconcile(command_id: UUID, *, by: Actor, clock: Clock, worker: str) -> bool
         return True
     asked_at = clock()
     finding = _ask(command)
+    crashpoint("CP12")
     return _settle_by_lookup(
         command.tenant_id, command.proposal_id, finding, asked_at, worker, by=by, clock=clock
     )

@@ -40,13 +40,13 @@ def _recover(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> 
     held = hold(tenant_id, proposal_id, by=by, clock=clock)
     if held is None or held.command.lease_until is None or held.command.lease_until >= held.now:
         return False  # its worker stored an answer, or another process was here first
-    crashpoint("CP13")
     move = after_lease(held.command)
     _end_attempt(held, move)
     if move is Move.LOSE_TRACK:
         lose_track(held, "lease_over")
     elif move is Move.FREE:
         _free(held)
+    crashpoint("CP13")
     return move is not Move.STAY
 
 
