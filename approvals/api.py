@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Router
 
 from access.enums import Scope
 from approvals import actions, receipts, selectors
@@ -32,17 +32,12 @@ from approvals.shown import view_of
 from audit.principals import principal_of, require_scope
 from common.clock import db_clock
 from common.cursors import PAGE
-from common.longpoll import wait_until
+from common.longpoll import Since, Wait, wait_until
 from common.problems import Problem
 from common.strictbody import StrictBody
 
 tokens = Router(tags=["proposals"])
 sessions = Router(tags=["decisions"])
-
-Wait = Annotated[
-    float, Query(ge=0, allow_inf_nan=False, description="Seconds to wait for a change; 30 at most.")
-]
-Since = Annotated[int | None, Query(description="The state_version that the caller knows.")]
 
 
 @tokens.get(

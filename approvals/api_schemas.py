@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -52,7 +52,9 @@ class DecisionIn(Body):
     view_digest: str = Field(max_length=128)
     view_receipts: list[str] | dict[str, str] = Field(default_factory=list, max_length=500)
     decision: str = Field(max_length=40, json_schema_extra={"enum": [*DecisionKind.values]})
-    reason_code: Annotated[ReasonCode | None, Field(strict=False)] = None
+    reason_code: str | None = Field(
+        default=None, max_length=30, json_schema_extra={"enum": [*ReasonCode.values, None]}
+    )
     reason: str | None = Field(default=None, max_length=2_000)
     acknowledged: list[str] | None = Field(default=None, max_length=500)
 

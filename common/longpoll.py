@@ -7,13 +7,20 @@ the others are answered at once, which a client cannot tell from a wait that was
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final
 
 from django.conf import settings
+from ninja import Query
 
 LONGEST_S: Final = 30.0
 """A longer wait is cut to this."""
 POLL_S: Final = 0.2
+
+# The query parameters of a route that waits.
+Wait = Annotated[
+    float, Query(ge=0, allow_inf_nan=False, description="Seconds to wait for a change; 30 at most.")
+]
+Since = Annotated[int | None, Query(description="The state_version that the caller knows.")]
 
 
 class Waiters:

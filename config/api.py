@@ -3,6 +3,7 @@
 from typing import Any
 
 import structlog
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, InternalError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -16,6 +17,7 @@ from common.errors import InvalidInput, NotFound, Refused
 from common.problems import (
     MEDIA_TYPE,
     BadRequest,
+    BodyTooLarge,
     ServerError,
     Unavailable,
     json_problem,
@@ -96,6 +98,17 @@ def _missing(request: HttpRequest, missing: Http404) -> HttpResponse:
 @api.exception_handler(HttpError)
 def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem(request, NotFound() if error.status_code == 404 else BadRequest())
+
+
+@api.exception_handler(RequestDataTooBig)
+def _too_large(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+    """A form on a session's route: the CSRF check looks into it before our own check of the body can refuse it."""
+    return problem(request, BodyTooLarge())
+
+
+@api.exception_handler(SuspiciousOperation)
+def _suspicious(request: HttpRequest, error: SuspiciousOperation) -> HttpResponse:
+    return problem(request, BadRequest())
 
 
 @api.exception_handler(OperationalError)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Path, Query, Router
+from ninja import Path, Router
 from ninja.responses import Status
 from pydantic import SkipValidation
 
@@ -18,7 +18,7 @@ from common import signing
 from common.clock import db_clock
 from common.cursors import PAGE
 from common.errors import InvalidInput, Refused
-from common.longpoll import wait_until
+from common.longpoll import Since, Wait, wait_until
 from common.problems import Problem, RefusedJson, document_of
 from common.strictbody import LargeBody, StrictBody, checked
 from common.strictjson import JsonRefused, strict
@@ -50,10 +50,6 @@ __all__ = ["api_proposals", "router"]
 router = Router(tags=["runs"])
 LONGEST_BULK = 500
 
-Wait = Annotated[
-    float, Query(ge=0, allow_inf_nan=False, description="Seconds to wait for a change; 30 at most.")
-]
-Since = Annotated[int | None, Query(description="The state_version that the caller knows.")]
 StepKey = Annotated[str, Path(pattern=r"^[^\x00]+$")]
 READ_PROBLEMS = frozenset({401, 403, 404, 422})
 WRITE_PROBLEMS = frozenset({400, 401, 403, 404, 409, 413, 415, 422, 503})

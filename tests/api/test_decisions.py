@@ -115,7 +115,7 @@ def test_a_later_vote_of_the_same_person_replaces_the_earlier(world: World) -> N
         ({"decision": ["approve"]}, 422, "invalid"),
         ({"surplus": 1}, 422, "invalid"),
         ({"user_id": "0199d3f0-7b7e-7cc2-8f60-6c1f0d3c5a11"}, 422, "invalid"),
-        ({"reason_code": "because"}, 422, "invalid"),
+        ({"decision": "reject", "reason_code": "because"}, 422, "unknown_reason"),
         ({"view_receipts": "main"}, 422, "invalid"),
         ({"digest": 7}, 422, "invalid"),
     ],

@@ -95,6 +95,12 @@ def test_ten_megabytes_are_too_large_for_everything(world: World) -> None:
     refused(world.agent.post("/runs", b" " * 10_000_000), 413, "too_large")
 
 
+def test_a_large_form_is_too_large_for_a_decision_too(world: World) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = world.ada.post(f"/proposals/{SOME}/decisions", b"a=" + b"x" * 5_000_000, headers=headers)
+    refused(answer, 413, "too_large")
+
+
 @pytest.mark.parametrize("raw", [b"7", b'"text"', b"null", b"[]"])
 @pytest.mark.parametrize("path", ["/runs/{id}/cancel", "/proposals/{id}/withdraw"])
 def test_a_body_is_an_object(world: World, path: str, raw: bytes) -> None:
