@@ -97,7 +97,7 @@ def counts(tenant_id: UUID) -> Counts:
 
 
 def open_count(tenant_id: UUID) -> int:
-    """The number beside *Repair* in the navigation: the length of the desk's list. One query, as it is on every page."""
+    """The number beside *Repair* in the navigation, the length of the desk's list: one query, it is on every page."""
     stopped = RepairPacket.objects.filter(tenant_id=tenant_id, status__in=PacketStatus.open_states)
     bare = bare_commands(tenant_id).order_by()
     return stopped.values_list("pk").union(bare.values_list("pk"), all=True).count()

@@ -28,6 +28,7 @@ from workflows.models import Document, Run
 from workflows.receipt import NoReceiptYet, receipt
 from workflows.screens.listing import run_list
 from workflows.screens.run import run_screen
+from workflows.screens.story import story_of
 from workflows.screens.words import code_words, title_of
 from workflows.selectors import get_run, runs_newest_first
 
@@ -54,14 +55,13 @@ def runs(request: HttpRequest) -> HttpResponse:
 @never_cache
 def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """One run. Its fragment asks again by itself, and is told 204 while nothing has changed."""
-    now = db_clock()
-    screen = run_screen(run_of(request, run_id), membership_of(request), now)
-    context = {"run": screen, "now": now}
-    if not asks_for(request, "run"):
-        return render(request, "workflows/run.html", context)
-    if request.GET.get("version") == screen.version:
+    now, story = db_clock(), story_of(run_of(request, run_id))
+    fragment = asks_for(request, "run")
+    if fragment and request.GET.get("version") == story.version:
         return HttpResponse(status=204)
-    return render(request, "workflows/includes/run.html", context)
+    screen = run_screen(story, membership_of(request), now)
+    template = "workflows/includes/run.html" if fragment else "workflows/run.html"
+    return render(request, template, {"run": screen, "now": now})
 
 
 @http_methods(read=("GET", "HEAD"))

@@ -129,7 +129,7 @@ def test_a_finished_run_shows_its_whole_life(operator: Client, desk: Desk) -> No
     for text in (
         "Completed: paid.", "It was paid.", "Attempt 1", "Claimed", "Sent", "Answered", command.idempotency_key, "re_1",
         f'href="/review/{command.proposal_id}/"', "ada approved", f'href="/runs/{command.run_id}/receipts/pay/"',
-        "command.confirmed", "fetch the result", "order:1042", "It happened once.",
+        "command.<wbr>confirmed", "fetch the result", "order:1042", "It happened once.",
     ):  # fmt: skip
         assert text in html, text
     assert "hx-trigger" not in html.partition('id="run"')[2].partition(">")[0]

@@ -18,7 +18,7 @@ from common.states_ui import StateUi, state_ui
 from workflows.enums import RunStatus, StepStatus
 from workflows.models import Run, Step
 from workflows.screens.steps import StepCard, document_href, step_cards
-from workflows.screens.story import Story, story_of
+from workflows.screens.story import Story
 from workflows.screens.words import SENTENCES, code_words, then, title_of, waits_for
 from workflows.selectors import envelope, next_action
 from workflows.tables import about, outcome_words
@@ -77,9 +77,9 @@ class RunScreen:
     envelope: str
 
 
-def run_screen(run: Run, membership: Membership, now: datetime) -> RunScreen:
-    """The page of ``run`` for this reader; events lead to the history only for those who may read it."""
-    story, reads_history = story_of(run), may_read_history(membership)
+def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen:
+    """The page of a run for this reader; events lead to the history only for those who may read it."""
+    run, reads_history = story.run, may_read_history(membership)
     rows = events(run.tenant_id, Filters(run_id=run.pk))[: MOST_EVENTS + 1]
     shown = event_rows(rows, linked=reads_history)
     document = envelope(run)
