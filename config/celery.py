@@ -16,6 +16,7 @@ from django.db import close_old_connections, connections
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 app = Celery("placet", fixups=[])
+app.set_default()  # for every thread: the doorbell has one of its own, where "current" would be Celery's own default
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 

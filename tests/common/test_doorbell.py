@@ -14,6 +14,15 @@ def test_every_process_speaks_to_the_configured_broker() -> None:
     assert current_app.conf.broker_url == settings.CELERY_BROKER_URL
 
 
+def test_so_does_every_thread_of_it() -> None:
+    """The doorbell publishes from a thread of its own, and Celery's current application is one per thread."""
+    seen: list[str] = []
+    thread = threading.Thread(target=lambda: seen.append(current_app.conf.broker_url))
+    thread.start()
+    thread.join(5)
+    assert seen == [settings.CELERY_BROKER_URL]
+
+
 def test_many_rings_become_few_messages() -> None:
     heard: list[str] = []
     done = threading.Event()
