@@ -1,6 +1,6 @@
 """The public authoring API: all that an app with workflows may import from here."""
 
-from common.fields import Arguments, DataClass, arg
+from common.fields import Arguments, DataClass, arg, money_text
 from workflows.classify import Observation, OutcomeTable
 from workflows.definitions import Contract, ExceptionCase, Retry, Stage, StageContext, Workflow
 from workflows.enums import OnExpiry, StepKind
@@ -70,5 +70,6 @@ __all__ = [
     "WaitForData",
     "Workflow",
     "arg",
+    "money_text",
     "register",
 ]

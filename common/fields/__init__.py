@@ -13,7 +13,7 @@ from common.fields.base import (
 )
 from common.fields.currencies import SCALES
 from common.fields.instants import Instant, InstantType
-from common.fields.money import Currency, CurrencyType, Money, MoneyType, SignedMoney
+from common.fields.money import Currency, CurrencyType, Money, MoneyType, SignedMoney, money_text
 from common.fields.naming import SchemaUnknown, arguments_from
 from common.fields.net import Email, EmailType, Url, UrlType
 from common.fields.scalars import (
@@ -78,4 +78,5 @@ __all__ = [
     "amount_in_words",
     "arg",
     "arguments_from",
+    "money_text",
 ]

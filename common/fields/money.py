@@ -38,6 +38,11 @@ class CurrencyType(ArgumentType):
         return text
 
 
+def money_text(amount: object, currency: str) -> str:
+    """An amount as the page shows it, for the sentences that operations write: ``EUR 1,284.50``."""
+    return f"{currency} {grouped_digits(str(amount))}"
+
+
 @dataclass(frozen=True)
 class MoneyType(ArgumentType):
     """An amount as a decimal string. A JSON number is refused: 10 euro or 10 cents?
@@ -75,7 +80,7 @@ class MoneyType(ArgumentType):
 
     def render(self, value: str, siblings: Mapping[str, Any]) -> Rendered:
         currency = siblings["currency"]
-        return Rendered(f"{currency} {grouped_digits(value)}", (amount_in_words(value, currency),))
+        return Rendered(money_text(value, currency), (amount_in_words(value, currency),))
 
     def parse(self, text: str) -> str:
         return self.parse_both(text)[0]

@@ -1,6 +1,5 @@
 """What a refund's proposal rests on, each piece with its source and the moment it was read."""
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,11 +20,11 @@ def gathered(ctx: StageContext) -> tuple[EvidencePiece, ...]:
             ref=f"run:{ctx.run_id}", data_class=DataClass.PERSONAL,
         ),
         EvidencePiece(
-            "record", f"Order {order['id']} with its payment and refunds", _pretty(order), read_at,
+            "record", f"Order {order['id']} with its payment and refunds", _lines(order).encode(), read_at,
             source="refund provider", ref=f"order:{order['id']}@{order['etag']}", fresh_for=FRESH_FOR,
         ),
         EvidencePiece(
-            "classification", "What the classifier made of the message", _pretty(suggestion), ctx.now,
+            "classification", "What the classifier made of the message", _lines(suggestion).encode(), ctx.now,
             source="rule-based classifier", data_class=DataClass.PERSONAL,
         ),
         EvidencePiece(
@@ -35,8 +34,24 @@ def gathered(ctx: StageContext) -> tuple[EvidencePiece, ...]:
     )  # fmt: skip
 
 
-def _pretty(value: Any) -> bytes:
-    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True).encode()
+def _lines(value: Any, indent: str = "") -> str:
+    """What was read, a line each, as a person reads it: no braces, no quotes."""
+    return "\n".join(_line(name, part, indent) for name, part in value.items())
+
+
+def _line(name: str, part: Any, indent: str) -> str:
+    label = f"{indent}{name.replace('_', ' ').capitalize()}:"
+    if isinstance(part, dict) and part:
+        return f"{label}\n{_lines(part, indent + '  ')}"
+    if isinstance(part, list) and part:
+        return "\n".join([label, *(_item(item, indent + "  ") for item in part)])
+    return f"{label} {'none' if part in (None, '', [], {}) else part}"
+
+
+def _item(item: Any, indent: str) -> str:
+    if isinstance(item, dict):
+        return f"{indent}- " + ", ".join(f"{name.replace('_', ' ')} {part}" for name, part in item.items())
+    return f"{indent}- {item}"
 
 
 def _limits(currency: str) -> bytes:

@@ -9,7 +9,8 @@ from common.fields import SCALES
 from workflows.authoring import Malformed
 
 _REFERENCE = re.compile(
-    r"\s*(?:(?:order|nr|no|number)\b\.?|[#:\s])*\s*([0-9A-Za-z][0-9A-Za-z-]{0,31})\s*", re.IGNORECASE | re.ASCII
+    r"\s*(?:(?:order|nr|no|number)\b\.?|[#:\s])*\s*([0-9A-Za-z][0-9A-Za-z-]{0,31})\s*",
+    re.IGNORECASE | re.ASCII,
 )
 _MENTION = re.compile(r"\border\s*(?:no\.?|nr\.?|number)?\s*[#:]?\s*(\d{3,12})\b", re.IGNORECASE | re.ASCII)
 
@@ -61,7 +62,9 @@ def orders_mentioned(message: str) -> set[str]:
 def amounts_mentioned(message: str) -> list[Money]:
     """Amounts with a currency, in the order of the text. One whose scale does not fit is no amount of money."""
     found = [(match.start(), match[2], match[1]) for match in _BEFORE.finditer(message)]
-    found += [(match.start(), match[1] or match[3], match[2] or match[4]) for match in _AFTER.finditer(message)]
+    found += [
+        (match.start(), match[1] or match[3], match[2] or match[4]) for match in _AFTER.finditer(message)
+    ]
     read = (money_of(number, _currency(word)) for _, number, word in sorted(found))
     return [money for money in read if money is not None]
 

@@ -31,6 +31,7 @@ from workflows.authoring import (
     OperationRefused,
     OutcomeTable,
     Site,
+    money_text,
 )
 
 
@@ -84,21 +85,23 @@ class IssueRefund(Operation[RefundArguments]):
 
     def consequence(self, arguments: RefundArguments, facts: Facts) -> str:
         return (
-            f"Refund {arguments.currency} {arguments.amount} for order {arguments.order} to the card it was paid with,"
+            f"Refund {_shown(arguments)} for order {arguments.order} to the card it was paid with,"
             " and mail the receipt."
         )
 
     def summary(self, arguments: RefundArguments, facts: Facts) -> str:
-        return f"Refund {arguments.currency} {arguments.amount} for order {arguments.order}"
+        return f"Refund {_shown(arguments)} for order {arguments.order}"
 
     def affected(self, arguments: RefundArguments, facts: Facts) -> tuple[Affected, ...]:
         order: Order = facts["order"]
-        amount, record, money = Decimal(arguments.amount), f"order:{order.id}", order.currency
-        return (
-            Affected(record, "Refunded", f"{money} {order.refunded}", f"{money} {order.refunded + amount}"),
-            Affected(record, "Left of the payment", f"{money} {order.remaining}",
-                     f"{money} {order.remaining - amount}"),
-        )  # fmt: skip
+        amount, record = Decimal(arguments.amount), f"order:{order.id}"
+        return tuple(
+            Affected(record, field, money_text(before, order.currency), money_text(after, order.currency))
+            for field, before, after in (
+                ("Refunded", order.refunded, order.refunded + amount),
+                ("Left of the payment", order.remaining, order.remaining - amount),
+            )
+        )
 
     def pins(self, arguments: RefundArguments, facts: Facts) -> Mapping[str, str]:
         """What was true when the person looked. Something that is gone pins as *gone*, and so differs."""
@@ -113,10 +116,13 @@ class IssueRefund(Operation[RefundArguments]):
         order, customer = facts["order"], facts["customer"]
         found = []
         if arguments.currency == order.currency and not _is_usual(Decimal(arguments.amount), order):
-            sentence = "The amount is neither the whole payment, nor what is left of it, nor the price of an item."
+            sentence = (
+                "The amount is neither the whole payment, nor what is left of it, nor the price of an item."
+            )
             found.append(("unusual_amount", "amount", sentence))
         if order.refunds:
-            sentence = f"The order was refunded before: {order.currency} {order.refunded} in {len(order.refunds)}."
+            before = money_text(order.refunded, order.currency)
+            sentence = f"The order was refunded before: {before} in {len(order.refunds)}."
             found.append(("refunded_before", "order", sentence))
         if _domain(arguments.receipt_to) != _domain(customer.email):
             sentence = "The receipt goes to another domain than that of the customer's own address."
@@ -161,6 +167,10 @@ class IssueRefund(Operation[RefundArguments]):
         return Finding("happened", str(refunds[0]["id"]), detail, _result(refunds[0]))
 
 
+def _shown(arguments: RefundArguments) -> str:
+    return money_text(arguments.amount, arguments.currency)
+
+
 def _is_usual(amount: Decimal, order: Order) -> bool:
     prices = {Decimal(str(item.get("price", "0"))) for item in order.items}
     return amount in {order.paid, order.remaining, *prices}
@@ -189,4 +199,6 @@ def _observed(outcome: Outcome, arguments: RefundArguments) -> Observation:
 
 def _result(refund: Mapping[str, Any]) -> dict[str, str]:
     """What is kept as the result: nothing personal."""
-    return {key: str(refund[key]) for key in ("id", "order", "amount", "currency", "created_at") if key in refund}
+    return {
+        key: str(refund[key]) for key in ("id", "order", "amount", "currency", "created_at") if key in refund
+    }

@@ -22,7 +22,12 @@ def _person(case: str, tell: str = _SOMEONE_READS, owner: str = DESK) -> Excepti
 
 
 def _ended(
-    case: str, outcome: str, tell: str, state: Literal["completed", "failed"] = "completed", *, again: bool = False
+    case: str,
+    outcome: str,
+    tell: str,
+    state: Literal["completed", "failed"] = "completed",
+    *,
+    again: bool = False,
 ) -> ExceptionCase:
     return ExceptionCase(case, state, outcome, tell, DESK, may_submit_new=again)
 
@@ -63,13 +68,22 @@ PERSONS = (
     _person("odd_order_id", "Thank you. We could not read your order number; a colleague looks at it."),
     _person("odd_amount", "Thank you. We could not read the amount; a colleague looks at it."),
     _person("contradictory_orders"),
-    _person("contradictory_amounts", "Thank you. You name more than one amount; a colleague checks which one is due."),
-    _person("other_currency", "Thank you. You name another currency than the payment's; a colleague checks it."),
-    _person("claims_too_much", "Thank you. You name more than is left of the payment; a colleague checks it."),
+    _person(
+        "contradictory_amounts",
+        "Thank you. You name more than one amount; a colleague checks which one is due.",
+    ),
+    _person(
+        "other_currency", "Thank you. You name another currency than the payment's; a colleague checks it."
+    ),
+    _person(
+        "claims_too_much", "Thank you. You name more than is left of the payment; a colleague checks it."
+    ),
     _person("outside_window", "Thank you. The order is more than a year old; a specialist looks at it."),
     _person("deceptive_text"),
     _person("instructions_in_message"),
-    _person("customer_blocked", "Thank you. A colleague has to look at your account first and then answers you."),
+    _person(
+        "customer_blocked", "Thank you. A colleague has to look at your account first and then answers you."
+    ),
     _person("refused_suggestion"),
     _person("missing_evidence"),
     _person("invented_evidence"),
@@ -79,8 +93,14 @@ PERSONS = (
     _person("above_paid"),
     _person("nothing_to_refund"),
     _person("approval_expired", "Thank you. Your refund was not decided in time; it is asked again."),
-    _person("credential_refused", "Thank you. We cannot reach the order system at present; we are on it.", OPERATORS),
-    _person("source_down", "Thank you. The order system does not answer at present; we are on it.", OPERATORS),
+    _person(
+        "credential_refused",
+        "Thank you. We cannot reach the order system at present; we are on it.",
+        OPERATORS,
+    ),
+    _person(
+        "source_down", "Thank you. The order system does not answer at present; we are on it.", OPERATORS
+    ),
     _person("rate_limited", "Thank you. The order system is busy at present; we are on it.", OPERATORS),
 )
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from examples.refunds.arguments import RefundArguments
 from examples.refunds.source import Order
-from workflows.authoring import Facts, Policy, Test, Verdict
+from workflows.authoring import Facts, Policy, Test, Verdict, money_text
 
 DESK, FINANCE = "Refund desk", "Finance"
 
@@ -32,10 +32,11 @@ class RefundPolicy(Policy[RefundArguments]):
         if amount > self.large.get(currency, Decimal(0)):
             because = f"More than {currency} {self.large.get(currency, 0)} needs two people of {FINANCE}."
             return Verdict("ask_two", "refund.two_people", because, tests, FINANCE, risk=3)
+        small = money_text(self.small[currency], currency)
         if amount <= self.small[currency] and not order.refunds:
-            because = f"A first refund of the order, of no more than {currency} {self.small[currency]}."
+            because = f"A first refund of the order, of no more than {small}."
             return Verdict("auto", "refund.small", because, tests, DESK, risk=1)
-        because = f"More than {currency} {self.small[currency]}, or not the order's first refund: one person decides."
+        because = f"More than {small}, or not the order's first refund: one person decides."
         return Verdict("ask_one", "refund.one_person", because, tests, DESK, risk=2)
 
     def _refusal(self, amount: Decimal, currency: str, order: Order) -> tuple[str, str] | None:
@@ -55,11 +56,11 @@ class RefundPolicy(Policy[RefundArguments]):
         large, small = self.large.get(currency, Decimal(0)), self.small.get(currency, Decimal(0))
         earlier = len(order.refunds)
         return (
-            Test("The order was paid", order.is_paid, f"{order.currency} {order.paid}"),
+            Test("The order was paid", order.is_paid, money_text(order.paid, order.currency)),
             Test("In the currency of the payment", currency == order.currency, order.currency),
             Test("Not above what is left of the payment", amount <= order.remaining,
-                 f"{order.currency} {order.remaining} left"),
+                 f"{money_text(order.remaining, order.currency)} left"),
             Test("The order's first refund", earlier == 0, f"{earlier} earlier" if earlier else "none before"),
-            Test(f"At most {currency} {small}", amount <= small, f"{currency} {amount}"),
-            Test(f"At most {currency} {large}", amount <= large, f"{currency} {amount}"),
+            Test(f"At most {money_text(small, currency)}", amount <= small, money_text(amount, currency)),
+            Test(f"At most {money_text(large, currency)}", amount <= large, money_text(amount, currency)),
         )  # fmt: skip

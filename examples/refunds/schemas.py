@@ -22,7 +22,10 @@ class RefundRequest(Arguments):
         label="Message", data_class="personal"
     )
     order_id: Annotated[str, TextType(max_length=64)] | None = arg(
-        None, label="Order", data_class="business", description="as the requester wrote it; asked for where it lacks"
+        None,
+        label="Order",
+        data_class="business",
+        description="as the requester wrote it; asked for where it lacks",
     )
     claimed_amounts: list[Claim] = arg([], label="Claimed amounts", data_class="business")
 

@@ -89,7 +89,11 @@ def retrieve(ctx: StageContext) -> Done | Fail:
         return Fail("unknown_order")
     if order.customer != ctx.input.customer_id:
         raise NotAllowed("not_your_order")
-    notes = (f"read:order:{number}@{order.etag}", f"read:refunds:{len(order.refunds)}", "read:policy:refund-policy")
+    notes = (
+        f"read:order:{number}@{order.etag}",
+        f"read:refunds:{len(order.refunds)}",
+        "read:policy:refund-policy",
+    )
     return Done({"order": order.figures(), "seen_at": ctx.now.isoformat()}, notes=notes)
 
 
@@ -99,7 +103,9 @@ def analyse(ctx: StageContext) -> Done | ToPerson:
     found = checked(model.classify(message, order=order), message=message, order=order)
     suggestion = found.model_dump(mode="json")
     if ctx.results["normalize"]["deceptions"]:
-        return ToPerson("deceptive_text", kept=suggestion | {"oddities": ctx.results["normalize"]["deceptions"]})
+        return ToPerson(
+            "deceptive_text", kept=suggestion | {"oddities": ctx.results["normalize"]["deceptions"]}
+        )
     if ctx.results["normalize"]["gives_orders"]:
         return ToPerson("instructions_in_message", kept=suggestion)
     notes = (f"classifier:{model.name}@{model.version}",)

@@ -66,7 +66,8 @@ def _parsed(raw: Mapping[str, Any]) -> Suggestion:
         return Suggestion.model_validate(dict(raw))
     except ValidationError as error:
         problems = [
-            {"path": "/".join(map(str, problem["loc"])), "code": problem["type"]} for problem in error.errors()
+            {"path": "/".join(map(str, problem["loc"])), "code": problem["type"]}
+            for problem in error.errors()
         ]
         raise Malformed("refused_suggestion", _kept(raw) | {"errors": problems}) from None
 

@@ -90,7 +90,7 @@ def test_a_currency_without_limits_needs_two() -> None:
 def test_each_test_of_the_verdict_says_what_it_saw() -> None:
     tests = {test.label: (test.ok, test.says) for test in judge("600.00", order("1000.00")).tests}
     assert tests["At most EUR 500"] == (False, "EUR 600.00")
-    assert tests["Not above what is left of the payment"] == (True, "EUR 1000.00 left")
+    assert tests["Not above what is left of the payment"] == (True, "EUR 1,000.00 left")
 
 
 def test_the_operation_refuses_what_it_may_not_touch() -> None:
