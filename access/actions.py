@@ -122,9 +122,14 @@ def add_to_group(*, group: Group, user: User, by: Actor, clock: Clock) -> GroupM
 
 @action
 def remove_from_group(*, group: Group, user: User, by: Actor, clock: Clock) -> None:
-    """Take a person out of a group; nothing happens when they were not in it."""
+    """Take a person out of a group; nothing happens when they were not in it.
+
+    The membership is locked first: whoever counts this person's approval either sees them leave, or is waited for.
+    """
     check_can_manage(by, group.tenant_id)
-    places = GroupMembership.objects.filter(group=group, membership__user=user)
+    members = Membership.objects.filter(tenant_id=group.tenant_id, user=user)
+    member = members.select_for_update(no_key=True).first()
+    places = GroupMembership.objects.filter(group=group, membership=member)
     if places.delete()[0]:
         _note(by, "group.left", group.tenant_id, "user", user.id, group=str(group.id))
 

@@ -32,14 +32,15 @@ _STANDINGS = """
 def standings(tenant_id: UUID, user_ids: Collection[UUID], *, lock: bool = False) -> dict[UUID, Standing]:
     """The standing of each person who is an active member; who is missing from the answer is none.
 
-    With ``lock`` (inside a transaction) nobody of them is deactivated and no role of theirs changes until it ends:
-    the transaction that commits *sent* uses it, so that a revocation counts for everything after it.
+    With ``lock`` (inside a transaction) nobody of them is deactivated and no role or group of theirs is lost until it
+    ends: the transaction that commits *sent* uses it, so that a revocation counts for everything after it.
     """
-    if lock:
-        require_transaction()
-    query = _STANDINGS + (" FOR SHARE OF m, u" if lock else "")
     with connection.cursor() as cursor:
-        cursor.execute(query, [tenant_id, list(user_ids)])
+        if lock:
+            require_transaction()
+            # Read by a statement of its own: one that had to wait for the lock knows the groups from before it.
+            cursor.execute(_STANDINGS + " FOR SHARE OF m, u", [tenant_id, list(user_ids)])
+        cursor.execute(_STANDINGS, [tenant_id, list(user_ids)])
         rows = cursor.fetchall()
     return {user: Standing(user, frozenset(roles), frozenset(groups)) for user, roles, groups in rows}
 

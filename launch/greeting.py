@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-_NOBODY = "  Nobody can sign in yet. Make the first person: ./placet createsuperuser"
+_NOBODY = "  Nobody can sign in yet. Make a tenant and people: ./placet add_tenant, ./placet add_person"
 
 
 def greeting(address: str, demo_file: Path | None, data: Path, seconds: float) -> str:
