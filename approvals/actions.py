@@ -256,7 +256,7 @@ def withdraw(*, tenant_id: UUID, proposal_id: UUID, reason: str, by: Actor, cloc
         raise NotYours()
     if proposal.status == ProposalStatus.WITHDRAWN:
         return proposal
-    if proposal.status not in ProposalStatus.live_states:
+    if not proposal.is_live:
         raise BY_STATUS.get(proposal.status, AlreadyDecided)(status=proposal.status)
     _conclude(proposal, "withdraw", by=by, clock=clock, at=clock(), reason=reason)
     return proposal

@@ -100,7 +100,7 @@ def withdraw(
 
 
 @sessions.get(
-    "/proposals/{proposal_id}/view", response={200: ViewOut, frozenset({401, 403, 404}): Problem},
+    "/proposals/{proposal_id}/view", response={200: ViewOut, frozenset({401, 403, 404, 422}): Problem},
     summary="See what is decided on",
 )  # fmt: skip
 def get_view(request: HttpRequest, proposal_id: UUID) -> dict[str, Any]:

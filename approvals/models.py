@@ -136,6 +136,12 @@ class Proposal(ProtectedStateMixin, TenantRow):
     def __str__(self) -> str:
         return f"{self.summary} ({self.status})"
 
+    @property
+    def is_live(self) -> bool:
+        """Whether anything may still become of it. Where nothing is ever sent, *approved* is the end."""
+        sends = self.status != S.APPROVED or self.mode == Mode.LIVE
+        return self.status in S.live_states and sends
+
     # -- transitions: pure, they set this row's fields and nothing else ---------------------------------------
 
     @transition(field=status, source=S.PENDING, target=S.APPROVED)

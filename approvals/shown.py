@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from pydantic import ValidationError
+
 from approvals.models import Proposal
 from approvals.receipts import parts_not_shown
 from approvals.refusals import NotAcknowledged, NotAllShown, Uninspectable
 from approvals.viewdoc import ViewDocument
 from audit.actors import Actor
+from common.strictjson import JsonRefused
 
 
 @lru_cache(maxsize=256)
@@ -17,8 +20,14 @@ def _parsed(stored: bytes) -> ViewDocument:
 
 
 def view_of(proposal: Proposal) -> ViewDocument:
-    """The stored document: what a later release shows too, never rendered anew."""
-    return _parsed(bytes(proposal.view))
+    """The stored document: what a later release shows too, never rendered anew.
+
+    Raises Uninspectable for bytes that are no view document any more.
+    """
+    try:
+        return _parsed(bytes(proposal.view))
+    except (JsonRefused, ValidationError) as error:
+        raise Uninspectable() from error
 
 
 def parts_shown(proposal: Proposal, receipts: Sequence[str], *, by: Actor, now: datetime) -> list[str]:

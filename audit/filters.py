@@ -50,7 +50,7 @@ class KindField(forms.ChoiceField):
     """Offers the usual kinds and takes any: a link may name one that is not offered."""
 
     def valid_value(self, value: Any) -> bool:
-        return len(str(value)) <= 80
+        return len(str(value)) <= 80 and "\0" not in str(value)  # at which PostgreSQL would break off
 
 
 class UtcInput(forms.DateTimeInput):

@@ -43,7 +43,10 @@ def _instant(value: Any) -> datetime:
     """RFC 3339 with its zone; numbers are not taken for seconds since 1970."""
     if not isinstance(value, str):
         raise ValueError("An instant is a string such as 2026-09-19T17:52:08Z.")  # noqa: TRY004 - pydantic's way
-    return datetime.fromisoformat(value)
+    at = datetime.fromisoformat(value)
+    if not 1900 <= at.year <= 9998:
+        raise ValueError("An instant lies between the years 1900 and 9998.")  # in each zone
+    return at
 
 
 InstantText = Annotated[AwareDatetime, BeforeValidator(_instant)]

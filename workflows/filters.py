@@ -47,8 +47,9 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         known = {flow.name: flow.title for flow in registry.workflows()}
         asked = self.data.get("workflow", "")
-        names = known | ({asked: asked} if asked and asked not in known else {})
-        self.filters["workflow"].extra["choices"] = sorted(names.items(), key=lambda item: item[1])
+        if asked and "\0" not in asked:  # at U+0000 PostgreSQL would break off
+            known.setdefault(asked, asked)
+        self.filters["workflow"].extra["choices"] = sorted(known.items(), key=lambda item: item[1])
 
     def find(self, queryset: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:
         wanted = Run.objects.filter(run_condition(self.tenant_id, value), tenant_id=self.tenant_id)

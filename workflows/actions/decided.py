@@ -159,8 +159,9 @@ def save_command(command: Command, before: str, *, by: Actor, reason: str = "", 
 def _approved_without_sending(
     run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
 ) -> None:
-    """Shadow, draft, canary: the decision is all there is."""
+    """Shadow, draft, canary: the decision is all there is, and nobody is told that anything was done."""
     move_step(step, "complete", by, at=now, result_ref=None)
+    run.outcome, run.user_message = "no_action", "A person agreed. Nothing was sent: this workflow only proposes."
 
 
 def _rejected(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:

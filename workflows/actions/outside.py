@@ -9,7 +9,6 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from approvals.actions import NotYours, lock_proposal
-from approvals.enums import ProposalStatus
 from approvals.models import Proposal
 from approvals.refusals import BY_STATUS, AlreadyDecided, DecisionRefused
 from audit.actors import Actor
@@ -79,6 +78,12 @@ class AlreadySuperseded(DecisionRefused):
     code = "already_superseded"
 
 
+class OtherWorkflow(InvalidInput):
+    """That proposal belongs to another workflow, so nothing of this one takes its place."""
+
+    code = "other_workflow"
+
+
 class SourceUnavailable(Refused):
     """A system that must be read first does not answer. Nothing was queued; try again later."""
 
@@ -130,14 +135,13 @@ def propose_from_outside(
     try:
         made = _create(tenant, flow, request, prepared, hash_, requester, by=by, clock=clock)
         return Proposed(made, created=True)
-    except IntegrityError as error:
-        if not violates(error, "workflows_sourceevent_once"):
+    except (IntegrityError, AlreadySuperseded) as error:
+        if isinstance(error, IntegrityError) and not violates(error, "workflows_sourceevent_once"):
             raise
-        known = _known(
-            tenant, request, hash_
-        )  # the same request came twice at once, and the other one has won
-        assert known is not None
-        return Proposed(known, created=False)
+        known = _known(tenant, request, hash_)
+        if known is None:
+            raise
+        return Proposed(known, created=False)  # the same request came twice at once, and the other one has won
 
 
 def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | None:
@@ -203,7 +207,7 @@ def _supersede(
 ) -> Proposal:
     assert request.supersedes is not None
     old = lock_proposal(tenant.pk, request.supersedes)
-    _check_can_supersede(old, by)
+    _check_can_supersede(old, request, by)
     command = lock_command_of(old)
     now = clock()
     if command is not None:
@@ -220,12 +224,15 @@ def _supersede(
     return proposal
 
 
-def _check_can_supersede(old: Proposal, by: Actor) -> None:
+def _check_can_supersede(old: Proposal, request: OutsideProposal, by: Actor) -> None:
     if old.proposed_by != by.performed_by:
         raise NotYours()
+    if old.workflow != request.workflow:
+        # Its stages made that proposal, or another workflow's agent; their limits are not those of this workflow.
+        raise OtherWorkflow(workflow=old.workflow)
     if old.successors.exists():
         raise AlreadySuperseded()
-    if old.status not in ProposalStatus.live_states:
+    if not old.is_live:
         raise BY_STATUS.get(old.status, AlreadyDecided)(status=old.status)
 
 

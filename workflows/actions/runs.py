@@ -43,6 +43,12 @@ class WorkflowHasStages(InvalidInput):
     code = "workflow_has_stages"
 
 
+class ProposalsOnly(InvalidInput):
+    """This workflow has no stages of its own: it takes proposals, and is not started by events."""
+
+    code = "proposals_only"
+
+
 class InvalidRunInput(InvalidInput):
     """The input does not fit the workflow's schema."""
 
@@ -88,9 +94,12 @@ def start_run(
 ) -> Started:  # fmt: skip
     """One source event makes one run, however often it is delivered.
 
-    Raises UnknownWorkflow, InvalidRunInput (nothing is stored) or EventConflict (same event, other input).
+    Raises UnknownWorkflow, ProposalsOnly, InvalidRunInput (nothing is stored) or EventConflict (same event, other
+    input).
     """
     flow = registry.workflow(workflow)
+    if not flow.stages:
+        raise ProposalsOnly()
     content = _checked_input(flow, input)
     arguments = _Start(tenant_id, flow, source, content, requester or Requester(), callback)
     try:
@@ -173,7 +182,7 @@ def make_run(
     run = Run.objects.create(
         id=run_id, tenant_id=tenant_id, workflow=flow.name, workflow_version=flow.version, stage=flow.stage,
         requested_by=by.performed_by, on_behalf_of=requester.on_behalf_of or by.on_behalf_of,
-        excluded_users=[str(user) for user in requester.excluded_users],
+        excluded_users=sorted({str(user) for user in (*requester.excluded_users, by.user_id) if user}),
         source_system=source.system, source_event_id=source.event_id, source_record=source.record,
         source_sequence=source.sequence, request_ids=[by.request_id] if by.request_id else [],
         input_ref=document.pk, input_hash=tenant_hmac(tenant_id, "input", content), callback=callback,
