@@ -45,8 +45,8 @@ SENTENCES: Final = {
     R.DEGRADED: "What was approved is held back. Nothing is lost and nothing is sent.",
     R.UNKNOWN: "It was sent and no complete answer came. It is looked up, and never sent again blindly.",
     R.MANUAL_REPAIR: "It cannot go on by itself. A person decides how it does.",
-    R.COMPLETED: "It has done what it promised.",
-    R.FAILED: "It ended without doing what it promised.",
+    R.COMPLETED: "It went through to its end.",
+    R.FAILED: "It ended without doing what was asked for.",
     R.CANCELLED: "It was stopped before its end.",
 }
 
