@@ -16,7 +16,7 @@ from common.tx import require_transaction
 from workflows import registry
 from workflows.definitions import ExceptionCase, Workflow
 from workflows.doorbell import ring_on_commit
-from workflows.enums import OnExpiry, RunStatus, StepStatus
+from workflows.enums import Effect, OnExpiry, RunStatus, StepStatus
 from workflows.hooks import Stop, settled, stopped
 from workflows.models import Command, Run, Step
 from workflows.status import run_status, run_wait
@@ -28,7 +28,11 @@ class UnknownRun(NotFound):
 
 
 def lock_run(tenant_id: UUID, run_id: UUID) -> Run:
-    """The run, locked until the end of the transaction; its lock covers its steps. Last in the lock order."""
+    """The run, locked until the end of the transaction; its lock covers its steps. Last in the lock order.
+
+    With it the lock of its record, where it has one: a run that ends makes the next one's first step due, which must
+    not wait for somebody who holds that step and waits for the record.
+    """
     require_transaction()
     row = (
         Run.objects.select_for_update(of=("self",), no_key=True)
@@ -37,6 +41,8 @@ def lock_run(tenant_id: UUID, run_id: UUID) -> Run:
     )
     if row is None:
         raise UnknownRun()
+    if row.source_record:
+        lock_record(row.tenant_id, row.workflow, row.source_system, row.source_record)
     return row
 
 
@@ -100,10 +106,17 @@ def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
     contract = registry.workflow(run.workflow).contract
     run.finished_at = now
     if not run.outcome:
-        run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else status
+        halfway = status == RunStatus.CANCELLED and has_acted(run)
+        run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else "partial" if halfway else status
     if run.user_message in ("", contract.stopped_tell):
         run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
     settled(run, "", run.outcome, by=by, at=now)
+
+
+def has_acted(run: Run) -> bool:
+    """Whether a command of this run has had an effect: then *cancelled* alone would not be true."""
+    happened = (Effect.HAPPENED, Effect.PARTIAL)
+    return Command.objects.filter(tenant_id=run.tenant_id, run=run, effect__in=happened).exists()
 
 
 def _wake_next_of_record(run: Run, now: datetime) -> None:
