@@ -15,7 +15,7 @@ from workflows.enums import Lane
 from workflows.worker import work
 from workflows.worker.loop import BATCH
 from workflows.worker.reconcile import reconcile_due
-from workflows.worker.recover import recover_lost
+from workflows.worker.recover import recover_lost, void_lapsed
 
 STEPS_PER_ROUND = 50
 
@@ -55,6 +55,7 @@ def look_around() -> None:
         lambda: release_lost_steps(by=by),
         lambda: recover_lost(by=by, clock=db_clock),
         lambda: reconcile_due(by=by, clock=db_clock, worker=worker_name()),
+        lambda: void_lapsed(by=by, clock=db_clock),
         lambda: expire_due(clock=db_clock),
         lambda: handle_overdue(by=by, clock=db_clock),
     ]

@@ -18,7 +18,7 @@ from common.errors import InvalidInput, Refused
 from common.tx import action
 from workflows.actions.decided import move_command
 from workflows.actions.runs import make_due
-from workflows.actions.settle import lock_run, move_step, settle_run, steps_of
+from workflows.actions.settle import has_acted, lock_run, move_step, settle_run, steps_of
 from workflows.documents import store_json
 from workflows.enums import CommandStatus, RunStatus, SettledBy, StepStatus, WaitingFor
 from workflows.models import Command, Run, Step
@@ -101,20 +101,23 @@ def _stop(
     for command in commands:
         if command not in in_flight:
             move_command(command, "cancel", by, "cancelled", at=now, by=SettledBy.CHECK)
-    for proposal in proposals:
-        if proposal.pk not in busy and proposal.status in ProposalStatus.live_states:
-            move_proposal(proposal, "withdraw", by=by, at=now, reason=reason)
+    open_ = [proposal for proposal in proposals if proposal.pk not in busy and proposal.is_live]
+    for proposal in open_:
+        move_proposal(proposal, "withdraw", by=by, at=now, reason=reason)
     steps = steps_of(run)
-    if in_flight:
+    acted = bool(in_flight) or has_acted(run)
+    if acted:
         # What was sent may have happened: then the later stages still run, so that the requester is told.
         record(
             by=by, kind="run.cancel_requested", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
             run_id=run.pk, reason=reason,
         )  # fmt: skip
+        asked = {proposal.pk for proposal in open_}
+        cancel_steps([step for step in steps if step.proposal_id in asked], by=by, now=now)
     else:
         cancel_steps(steps, by=by, now=now)
     settle_run(run, by=by, now=now, steps=steps)
-    return "cancel_requested" if in_flight else "cancelled"
+    return "cancel_requested" if acted else "cancelled"
 
 
 def cancel_steps(steps: list[Step], *, by: Actor, now: datetime) -> None:

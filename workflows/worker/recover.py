@@ -1,4 +1,7 @@
-"""Leases that are over: never sent, back to ready; sent, unknown. Time alone never makes *sent* ready again."""
+"""Leases that are over: never sent, back to ready; sent, unknown. Time alone never makes *sent* ready again.
+
+And commands whose time to execute is over, which nobody can claim any more.
+"""
 
 from datetime import timedelta
 from itertools import takewhile
@@ -11,12 +14,14 @@ from common.clock import Clock
 from common.rounds import each
 from common.tx import action
 from workflows.crashpoints import crashpoint
-from workflows.enums import SettledBy
+from workflows.enums import CommandStatus, SettledBy
 from workflows.models import Attempt
-from workflows.settling import Move, after_lease
-from workflows.worker.held import Held, conclude, hold
+from workflows.settling import Move, Settlement, after_lease
+from workflows.worker.checks import failed_check
+from workflows.worker.held import Held, conclude, hold, make_move
 from workflows.worker.store import lose_track
 
+C = CommandStatus
 LEASE_OVER = "lease_over"
 QUARANTINE_AFTER = 5
 """Claims of one command from which no worker came back, after which a person looks."""
@@ -48,6 +53,35 @@ def _recover(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> 
         _free(held)
     crashpoint("CP13")
     return move is not Move.STAY
+
+
+_LAPSED = """
+    SELECT c.tenant_id, c.proposal_id FROM workflows_command c JOIN approvals_proposal p ON p.id = c.proposal_id
+    WHERE c.status IN ('ready', 'retry_wait', 'held') AND p.execute_by <= clock_timestamp()
+    ORDER BY p.execute_by LIMIT %s
+"""
+
+
+def void_lapsed(*, by: Actor, clock: Clock, limit: int = 100) -> int:
+    """End what nobody can claim any more in time: its target is held by an unknown outcome, its provider is full, or
+    no worker has its version. Without this it would look as if it were about to be executed. Returns how many.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_LAPSED, [limit])
+        rows = cursor.fetchall()
+    return each(rows, lambda row: _void_lapsed(*row, by=by, clock=clock), what="void_lapsed")
+
+
+@action
+def _void_lapsed(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> bool:
+    held = hold(tenant_id, proposal_id, by=by, clock=clock)
+    if held is None or held.command.status not in (C.READY, C.RETRY_WAIT, C.HELD):
+        return False  # a worker has it, and makes the same check before it sends
+    reason = failed_check(held)
+    if reason is None:
+        return False
+    make_move(held, Settlement(Move.VOID, void_reason=reason), due_at=held.now)
+    return True
 
 
 def _end_attempt(held: Held, move: Move) -> None:
