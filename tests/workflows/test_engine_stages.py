@@ -226,7 +226,10 @@ def test_below_the_threshold_a_judgement_goes_to_a_person(desk: Desk, confidence
         Done(confidence=Decimal("NaN")), Done(confidence=Decimal(99)), Done(confidence=Decimal("1.01")),
         Done({"text": "\ud800"}),
     ],
-    ids=repr,
+    ids=[
+        "fail-no-such-case", "finish-no-such-case", "none", "text", "no-json", "nan", "far-above-one", "above-one",
+        "lone-surrogate",
+    ],
 )  # fmt: skip
 def test_a_result_that_cannot_be_stored_breaks_this_stage_only(desk: Desk, result: Any) -> None:
     run = ran(desk, judge=result)
