@@ -1,0 +1,1 @@
+"""Benchmarks of the whole product on its own engines; see README.md."""
