@@ -1,5 +1,7 @@
 """Ends that nobody would come to by themselves: lapsed where no worker can claim it, cancelled after it happened."""
 
+from collections.abc import Callable
+
 import pytest
 
 from approvals.models import Proposal
@@ -8,11 +10,12 @@ from audit.actors import clock_actor
 from common.clock import db_clock
 from tests.workflows.conftest import AGENT, Desk, person
 from tests.workflows.later import age, as_superuser, end_of, open_packets
+from tests.workflows.test_worker_stops import brought, propose, take_back
 from tests.workflows.toy import NOTHING_CAME
 from workflows.actions.cancelling import cancel_run
 from workflows.actions.runs import Source, start_run
 from workflows.enums import Lane
-from workflows.models import Command, Run
+from workflows.models import Attempt, Command, Run
 from workflows.results import ToPerson
 from workflows.worker.claim import claim_commands
 from workflows.worker.recover import void_lapsed
@@ -81,3 +84,23 @@ def test_nobody_decides_on_the_run_that_they_started_themselves(desk: Desk) -> N
     with pytest.raises(OwnProposal):
         desk.decide(proposal, user=desk.ada)
     desk.decide(proposal, user=desk.ben)
+
+
+def supersede(desk: Desk, command: Command) -> None:
+    propose(desk, amount="11.00", supersedes=command.proposal_id)
+
+
+def cancel(desk: Desk, command: Command) -> None:
+    cancel_run(tenant_id=desk.tenant.pk, run_id=command.run_id, reason="no", by=AGENT, clock=db_clock)
+
+
+@pytest.mark.parametrize(
+    ("stop", "outcome"), [(take_back, "withdrawn"), (supersede, "superseded"), (cancel, "cancelled")]
+)
+def test_a_try_that_was_stopped_before_it_was_sent_has_an_end_too(
+    desk: Desk, stop: Callable[[Desk, Command], object], outcome: str
+) -> None:
+    command, _ = brought(desk, "claimed")
+    stop(desk, command)
+    attempt = Attempt.objects.get(command=command)
+    assert (attempt.status, attempt.outcome, attempt.sent_at) == ("released", outcome, None)

@@ -16,7 +16,7 @@ from audit.actors import Actor
 from common.clock import Clock
 from common.errors import InvalidInput, Refused
 from common.tx import action
-from workflows.actions.decided import move_command
+from workflows.actions.decided import end_claim, move_command
 from workflows.actions.runs import make_due
 from workflows.actions.settle import has_acted, lock_run, move_step, settle_run, steps_of
 from workflows.documents import store_json
@@ -100,6 +100,7 @@ def _stop(
     busy = {command.proposal_id for command in in_flight}
     for command in commands:
         if command not in in_flight:
+            end_claim(command, at=now, outcome="cancelled")
             move_command(command, "cancel", by, "cancelled", at=now, by=SettledBy.CHECK)
     open_ = [proposal for proposal in proposals if proposal.pk not in busy and proposal.is_live]
     for proposal in open_:

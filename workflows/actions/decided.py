@@ -31,9 +31,9 @@ from workflows.actions.settle import (
 )
 from workflows.crashpoints import crashpoint
 from workflows.doorbell import ring_on_commit
-from workflows.enums import CommandStatus, StepStatus, VoidReason, WaitingFor
+from workflows.enums import AttemptStatus, CommandStatus, StepStatus, VoidReason, WaitingFor
 from workflows.hooks import settled
-from workflows.models import Command, Run, Step
+from workflows.models import Attempt, Command, Run, Step
 from workflows.waits import StepWait
 
 S = ProposalStatus
@@ -120,7 +120,15 @@ def _stop_command(proposal: Proposal, reason: VoidReason, *, by: Actor, now: dat
         return
     if command.status not in CommandStatus.stoppable_states:
         raise TooLate(command_id=str(command.pk))
+    end_claim(command, at=now, outcome=reason)
     move_command(command, "make_void", by, reason, at=now, reason=reason)
+
+
+def end_claim(command: Command, *, at: datetime, outcome: str) -> None:
+    """The command is taken from the worker that holds it: nothing was sent in that try, and nothing will be."""
+    for attempt in Attempt.objects.filter(command=command, status=AttemptStatus.CLAIMED):
+        attempt.release(at=at, outcome=outcome)
+        attempt.save()
 
 
 def lock_command_of(proposal: Proposal) -> Command | None:
@@ -161,7 +169,10 @@ def _approved_without_sending(
 ) -> None:
     """Shadow, draft, canary: the decision is all there is, and nobody is told that anything was done."""
     move_step(step, "complete", by, at=now, result_ref=None)
-    run.outcome, run.user_message = "no_action", "A person agreed. Nothing was sent: this workflow only proposes."
+    run.outcome, run.user_message = (
+        "no_action",
+        "A person agreed. Nothing was sent: this workflow only proposes.",
+    )
 
 
 def _rejected(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:

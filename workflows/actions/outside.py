@@ -20,7 +20,7 @@ from common.models import Tenant
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
-from workflows.actions.decided import TooLate, lock_command_of, move_command
+from workflows.actions.decided import TooLate, end_claim, lock_command_of, move_command
 from workflows.actions.proposing import create_proposal
 from workflows.actions.runs import Requester, Source, WorkflowHasStages, make_run, make_steps
 from workflows.actions.settle import lock_run, settle_run, steps_of
@@ -141,7 +141,9 @@ def propose_from_outside(
         known = _known(tenant, request, hash_)
         if known is None:
             raise
-        return Proposed(known, created=False)  # the same request came twice at once, and the other one has won
+        return Proposed(
+            known, created=False
+        )  # the same request came twice at once, and the other one has won
 
 
 def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | None:
@@ -213,6 +215,7 @@ def _supersede(
     if command is not None:
         if command.status not in CommandStatus.stoppable_states:
             raise TooLate(command_id=str(command.pk))
+        end_claim(command, at=now, outcome=VoidReason.SUPERSEDED)
         move_command(command, "make_void", by, VoidReason.SUPERSEDED, at=now, reason=VoidReason.SUPERSEDED)
     run = lock_run(tenant.pk, old.run_id)
     step = next(step for step in steps_of(run) if step.key == old.step)
