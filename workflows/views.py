@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
 from access.auth import person_actor
@@ -22,8 +22,10 @@ from common.clock import db_clock
 from common.display import visible
 from common.errors import NotFound, Refused
 from common.web import http_methods
+from workflows.actions.correcting import CORRECTORS, correct_outcome
 from workflows.actions.reading import READERS, open_document
 from workflows.filters import RunFilter
+from workflows.forms import OutcomeForm
 from workflows.models import Document, Run
 from workflows.receipt import NoReceiptYet, receipt
 from workflows.screens.listing import run_list
@@ -117,6 +119,29 @@ def _opened(request: HttpRequest, found: Run, document_id: UUID) -> str:
     except RoleMissing as refusal:
         raise PermissionDenied(refusal.message) from refusal
     return visible(bytes(row.content).decode("utf-8", errors="replace"))
+
+
+@http_methods(read=("GET", "HEAD"), write=("POST",))
+@role_required(*CORRECTORS)
+@never_cache
+def outcome(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Correct what the user got: the form, and its answer."""
+    found = run_of(request, run_id)
+    form = OutcomeForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and _corrected(request, found, form):
+        return redirect("workflows:run", found.pk)
+    context = {"run": found, "title": title_of(found.workflow), "form": form}
+    return render(request, "workflows/outcome.html", context, status=422 if form.errors else 200)
+
+
+def _corrected(request: HttpRequest, found: Run, form: OutcomeForm) -> bool:
+    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    try:
+        correct_outcome(tenant_id=found.tenant_id, run_id=found.pk, by=by, **form.cleaned_data)
+    except Refused as refusal:
+        form.add_error(None, refusal.message)
+        return False
+    return True
 
 
 def run_of(request: HttpRequest, run_id: UUID) -> Run:

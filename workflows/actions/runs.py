@@ -19,7 +19,7 @@ from common.ids import new_id
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
-from workflows.actions.settle import lock_record, lock_run, move_step, settle_run
+from workflows.actions.settle import lock_record, move_step, settle_run
 from workflows.definitions import Workflow
 from workflows.documents import store
 from workflows.doorbell import ring_on_commit
@@ -53,12 +53,6 @@ class InvalidRunInput(InvalidInput):
     """The input does not fit the workflow's schema."""
 
     code = "invalid_input"
-
-
-class FinishedOnly(Refused):
-    """Only the outcome of a run that has ended is corrected."""
-
-    code = "not_finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,24 +234,3 @@ def _end_stale(run: Run, steps: list[Step], *, by: Actor, now: datetime) -> None
     for step in steps:
         move_step(step, "cancel", by, "stale", at=now)
     settle_run(run, by=by, now=now, steps=steps)
-
-
-@action
-def correct_outcome(
-    *, tenant_id: UUID, run_id: UUID, outcome: str, reason: str, by: Actor, clock: Clock
-) -> Run:
-    """A person corrects what the user really got; both words are kept."""
-    run = lock_run(tenant_id, run_id)
-    if run.status not in RunStatus.final_states:
-        raise FinishedOnly()
-    if not reason.strip():
-        raise InvalidInput("Say why the outcome is corrected.")
-    before = run.corrected_outcome or run.outcome
-    run.corrected_outcome, run.correction_reason = outcome[:40], reason.strip()[:500]
-    run.state_version += 1
-    run.save(update_fields=["corrected_outcome", "correction_reason", "state_version"])
-    record(
-        by=by, kind="run.outcome_corrected", tenant_id=tenant_id, subject_type="run", subject_id=run.pk,
-        run_id=run.pk, from_state=before, to_state=run.corrected_outcome, reason="corrected by a person",
-    )  # fmt: skip
-    return run

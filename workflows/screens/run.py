@@ -8,6 +8,7 @@ from typing import Final
 from django.urls import reverse
 
 from access.models import Membership
+from access.policies import can_role
 from approvals.models import Proposal
 from audit.names import names_of, spoken
 from audit.readers import may_read_history
@@ -15,6 +16,7 @@ from audit.selectors import Filters, events
 from audit.tables import EventRow, event_rows
 from common.display import visible
 from common.states_ui import StateUi, state_ui
+from workflows.actions.correcting import CORRECTORS
 from workflows.enums import RunStatus, StepStatus
 from workflows.models import Run, Step
 from workflows.screens.steps import StepCard, document_href, step_cards
@@ -72,6 +74,8 @@ class RunScreen:
     events: tuple[EventRow, ...]
     more_events: bool
     history_href: str
+    correct_href: str
+    """Where this reader may correct the outcome; empty while the run is live, and for other roles."""
     packets: str
     """The address of the fragment with what stopped here; the repair desk lies above this app."""
     envelope: str
@@ -94,9 +98,14 @@ def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen
         versions=version_facts(document, run), events=tuple(shown[:MOST_EVENTS]),
         more_events=len(shown) > MOST_EVENTS,
         history_href=reverse("audit:history") + f"?run={run.pk}" if reads_history else "",
-        packets=f"/repair/run/{run.pk}/",
+        correct_href=_correct_href(run, membership), packets=f"/repair/run/{run.pk}/",
         envelope=visible(json.dumps(document, indent=1, ensure_ascii=True)).replace("↵", ""),
     )  # fmt: skip
+
+
+def _correct_href(run: Run, membership: Membership) -> str:
+    may = run.status in R.final_states and can_role(membership, *CORRECTORS)
+    return reverse("workflows:outcome", args=[run.pk]) if may else ""
 
 
 def _target(story: Story) -> str:

@@ -1,0 +1,18 @@
+"""Forms of the runs desk: they read what was typed, and decide nothing."""
+
+from django import forms
+
+
+class OutcomeForm(forms.Form):
+    """What the user really got, and how that is known."""
+
+    outcome = forms.RegexField(
+        r"^[a-z][a-z0-9_]{1,38}$",
+        label="What the user got",
+        help_text="One word in the user's terms, such as refunded, declined or no_action. Lower case, no spaces.",
+        error_messages={"invalid": "Use lower-case letters, digits and underscores, at most 39 of them."},
+    )
+    reason = forms.CharField(
+        label="How you know", max_length=500, widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="It stands beside the correction for good.",
+    )  # fmt: skip
