@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils.module_loading import autodiscover_modules
 
 from common.clock import Clock
+from common.db import lock_name
 from common.errors import NotFound
 from workflows.definitions import Workflow
 from workflows.models import Definition
@@ -111,8 +112,20 @@ def _content_hash(*classes: type[Any]) -> str:
             body = getattr(node, "body", None)
             if isinstance(body, list) and body and _is_docstring(body[0]):
                 body[:1] = []
-        digest.update(ast.dump(tree).encode())
+        digest.update(repr(shape_of(tree)).encode())
     return digest.hexdigest()
+
+
+def shape_of(node: Any) -> Any:
+    """A syntax tree as plain lists that are the same in each version of Python, as those of `ast.dump` are not: fields
+    without a value, which newer versions add or leave out, do not count.
+    """
+    if isinstance(node, ast.AST):
+        fields = ((name, shape_of(value)) for name, value in ast.iter_fields(node))
+        return [type(node).__name__, *((name, value) for name, value in fields if value not in (None, []))]
+    if isinstance(node, list):
+        return [shape_of(item) for item in node]
+    return None if node is None else repr(node)
 
 
 def _is_docstring(node: ast.AST) -> bool:
@@ -136,6 +149,9 @@ def register_definitions(*, clock: Clock) -> list[str]:
 
 @transaction.atomic
 def _register_one(kind: str, name: str, version: int, content: str, clock: Clock) -> bool:
+    lock_name(
+        f"definition/{kind}/{name}"
+    )  # two processes that start together must not both write the same version
     rows = list(Definition.objects.select_for_update().filter(kind=kind, name=name).order_by("version"))
     same = next((row for row in rows if row.version == version), None)
     if same is not None:
