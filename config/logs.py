@@ -1,15 +1,43 @@
 """Logs: one JSON object a line, for structlog's and for the standard library's loggers.
 
 JSON with `ensure_ascii` escapes every control and every non-ASCII character, so nothing that a
-client sends can start a line of its own or reorder one on a terminal.
+client sends can start a line of its own or reorder one on a terminal. Of an error the places and
+names are written, and none of its words: these may quote what a customer wrote.
 """
 
 import time
+import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import structlog
 from django.http import HttpRequest, HttpResponse
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+MOST_CAUSES = 10
+
+
+def without_words(exc_info: ExcInfo) -> str:
+    """A traceback, from the first cause on: files, lines and functions, and what each error is called.
+
+    Schema errors and those of the database name the values that they complain about. Of the latter the code and the
+    constraint are kept.
+    """
+    errors: list[BaseException] = []
+    error: BaseException | None = exc_info[1]
+    while error is not None and len(errors) < MOST_CAUSES:
+        errors.insert(0, error)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return "\nand then\n".join(_told(error) for error in errors)
+
+
+def _told(error: BaseException) -> str:
+    kind, diagnostics = type(error), getattr(error, "diag", None)
+    facts = [getattr(diagnostics, name, None) for name in ("sqlstate", "constraint_name")]
+    words = [f"{kind.__module__}.{kind.__qualname__}", *(fact for fact in facts if fact)]
+    return "".join(traceback.format_tb(error.__traceback__)) + " ".join(words)
+
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -17,7 +45,7 @@ _SHARED: list[Any] = [
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
-    structlog.processors.format_exc_info,
+    structlog.processors.ExceptionRenderer(without_words),
 ]
 
 log = structlog.get_logger("placet.request")

@@ -8,7 +8,9 @@ from collections.abc import Callable, Generator
 
 import pytest
 import structlog
+from django.db import DatabaseError, connection
 from django.test import Client
+from pydantic import BaseModel
 
 from config.logs import logging_config
 
@@ -48,3 +50,50 @@ def test_requests_are_logged_by_route_without_query(client: Client, lines: Calla
         ("GET", None, 404),
     ]
     assert "secret-value" not in json.dumps(requests)
+
+
+CANARY = "jane.canary@example.org"
+
+
+class Person(BaseModel):
+    age: int
+
+
+def a_schema_that_complains() -> None:
+    Person.model_validate({"age": CANARY})
+
+
+def a_key_that_is_missing() -> None:
+    try:
+        {}[CANARY]
+    except KeyError as error:
+        raise RuntimeError(f"nobody is called {CANARY}") from error
+
+
+@pytest.mark.parametrize("fail", [a_schema_that_complains, a_key_that_is_missing])
+@pytest.mark.parametrize("logger", [structlog.get_logger("placet.test"), logging.getLogger("django.request")])
+def test_an_error_is_logged_by_its_places_and_without_its_words(
+    lines: Callable[[], list[str]], fail: Callable[[], None], logger: logging.Logger
+) -> None:
+    """Field report S1, invariant I30: what an error complains about may be a customer's own."""
+    try:
+        fail()
+    except Exception:
+        logger.exception("broke")
+    [line] = [json.loads(line) for line in lines()]
+    assert line["event"] == "broke"
+    assert fail.__name__ in line["exception"]
+    assert ("ValidationError" in line["exception"]) or ("KeyError" in line["exception"])
+    assert "canary" not in json.dumps(line)
+
+
+@pytest.mark.django_db
+def test_a_database_error_is_logged_with_its_code(lines: Callable[[], list[str]]) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s::uuid", [CANARY])
+    except DatabaseError:
+        structlog.get_logger("placet.test").exception("broke")
+    [line] = [json.loads(line) for line in lines()]
+    assert "22P02" in line["exception"]
+    assert "canary" not in json.dumps(line)
