@@ -117,14 +117,16 @@ def _decide(
     proposal = lock_proposal(tenant_id, proposal_id)
     now = clock()
     capacity = check_can_decide(proposal, by)
-    earlier = _standing_vote_of(proposal, by)
+    votes = standing_votes(proposal)
+    earlier = next((vote for vote in votes if vote.user_id == by.user_id), None)
     if earlier is not None and _is_same(earlier, submission):
-        return _outcome(proposal, earlier, replayed=True)
+        return _outcome(proposal, earlier, valid_approvals(proposal, votes), replayed=True)
     check_is_open(proposal, now)
     _check_content(proposal, submission, by, now)
     vote = _record_vote(proposal, submission, capacity, earlier, by=by, now=now)
-    command_id = _apply_vote(proposal, vote, by=by, clock=clock, now=now)
-    return _outcome(proposal, vote, command_id=command_id)
+    approvals = valid_approvals(proposal, [vote, *(other for other in votes if other is not earlier)])
+    command_id = _apply_vote(proposal, vote, approvals, by=by, clock=clock, now=now)
+    return _outcome(proposal, vote, approvals, command_id=command_id)
 
 
 def _check_content(proposal: Proposal, submission: Submission, by: Actor, now: datetime) -> None:
@@ -139,10 +141,6 @@ def _check_content(proposal: Proposal, submission: Submission, by: Actor, now: d
         check_all_shown(proposal, submission.view_receipts, submission.acknowledged, by=by, now=now)
     elif not (submission.reason.strip() or submission.reason_code):
         raise ReasonRequired()
-
-
-def _standing_vote_of(proposal: Proposal, by: Actor) -> Decision | None:
-    return next((vote for vote in standing_votes(proposal) if vote.user_id == by.user_id), None)
 
 
 def _is_same(vote: Decision, submission: Submission) -> bool:
@@ -178,10 +176,12 @@ def _record_vote(
     return vote
 
 
-def _apply_vote(proposal: Proposal, vote: Decision, *, by: Actor, clock: Clock, now: datetime) -> UUID | None:
+def _apply_vote(
+    proposal: Proposal, vote: Decision, approvals: int, *, by: Actor, clock: Clock, now: datetime
+) -> UUID | None:
     match DecisionKind(vote.kind):
         case DecisionKind.APPROVE:
-            if valid_approvals(proposal, standing_votes(proposal)) < proposal.needed:
+            if approvals < proposal.needed:
                 return None
             return approve(proposal, by=by, clock=clock, now=now)
         case DecisionKind.REJECT:
@@ -210,9 +210,8 @@ def _conclude(
 
 
 def _outcome(
-    proposal: Proposal, vote: Decision, *, command_id: UUID | None = None, replayed: bool = False
+    proposal: Proposal, vote: Decision, votes: int, *, command_id: UUID | None = None, replayed: bool = False
 ) -> DecisionOutcome:
-    votes = valid_approvals(proposal, standing_votes(proposal))
     return DecisionOutcome(
         result=_result_of(proposal, vote), votes=votes, needed=proposal.needed, proposal_status=proposal.status,
         command_id=command_id or _command_id(proposal), state_version=proposal.state_version, decision_id=vote.pk,

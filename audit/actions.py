@@ -10,7 +10,7 @@ from django.db import connection
 from audit.actors import Actor
 from common.ids import new_id
 from common.strictjson import canonicalize
-from common.tx import require_transaction
+from common.tx import gather, require_transaction
 
 MAX_BODY = 8192
 """Bytes of an event's canonical body; larger content is stored elsewhere and named by its digest."""
@@ -19,10 +19,6 @@ MAX_REASON = 500
 _COLUMNS = """id, tenant_id, kind, subject_type, subject_id, run_id, from_state, to_state, performed_by,
     on_behalf_of, via, owner, reason, request_id, digest, body"""
 # `at` and `xid` are set by the table's trigger.
-_INSERT = f"""
-    INSERT INTO audit_event ({_COLUMNS})
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::jsonb)
-"""  # noqa: S608
 _INSERT_MANY = f"""
     INSERT INTO audit_event ({_COLUMNS})
     SELECT * FROM unnest(
@@ -86,10 +82,7 @@ def record(
         by=by, kind=kind, tenant_id=tenant_id, subject_type=subject_type, subject_id=subject_id, run_id=run_id,
         from_state=from_state, to_state=to_state, reason=reason, digest=digest, body=body,
     )  # fmt: skip
-    event_id = new_id()
-    with connection.cursor() as cursor:
-        cursor.execute(_INSERT, entry.row(event_id))
-    return event_id
+    return record_many([entry])[0]
 
 
 def record_many(entries: Sequence[Entry]) -> list[UUID]:
@@ -99,9 +92,14 @@ def record_many(entries: Sequence[Entry]) -> list[UUID]:
         return []
     ids = [new_id() for _ in entries]
     rows = [entry.row(event_id) for entry, event_id in zip(entries, ids, strict=True)]
+    gather(_insert, rows)
+    return ids
+
+
+def _insert(rows: list[tuple[Any, ...]]) -> None:
+    """The events of an action come with one statement, the last one before it commits."""
     with connection.cursor() as cursor:
         cursor.execute(_INSERT_MANY, [list(column) for column in zip(*rows, strict=True)])
-    return ids
 
 
 def _body(body: Mapping[str, Any] | None) -> str:

@@ -1,7 +1,9 @@
 """Transactions, said out loud: an action owns one, a step of an action requires one."""
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+import threading
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection, transaction
 
@@ -19,7 +21,46 @@ def action(function: Callable[P, R]) -> Callable[P, R]:
     A wrapped action that returned has committed. An exception out of it means "not known" when it came from the
     commit itself: read the row again by its id, never undo or create again.
     """
-    return transaction.atomic(durable=True)(function)
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with transaction.atomic(durable=True):
+            _gathered.bags = {}
+            try:
+                result = function(*args, **kwargs)
+                flush()
+            finally:
+                _gathered.bags = None
+            return result
+
+    return run
+
+
+class _Gathered(threading.local):
+    """What the action of this thread has still to write before it commits; None outside an action."""
+
+    bags: dict[Callable[[list[Any]], None], list[Any]] | None = None
+
+
+_gathered = _Gathered()
+
+
+def gather(write: Callable[[list[Any]], None], things: Sequence[Any]) -> None:
+    """Let ``write`` write these together with all others of its kind, once, before the running action commits.
+
+    At once outside an action, and inside a savepoint, with which they may be undone: `flush` before you open one.
+    """
+    if _gathered.bags is None or connection.savepoint_ids:
+        write(list(things))
+    else:
+        _gathered.bags.setdefault(write, []).extend(things)
+
+
+def flush() -> None:
+    """Write what was gathered so far."""
+    bags, _gathered.bags = _gathered.bags or {}, {} if _gathered.bags is not None else None
+    for write, things in bags.items():
+        write(things)
 
 
 def require_transaction() -> None:

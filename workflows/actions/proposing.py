@@ -23,9 +23,8 @@ from common.clock import Clock
 from common.digests import evidence_digest
 from common.fields import DataClass
 from common.ids import new_id
-from common.models import Tenant
 from common.strictjson import canonicalize
-from common.tx import require_transaction
+from common.tx import flush, require_transaction
 from workflows import registry
 from workflows.actions.settle import make_wait
 from workflows.contracts import Bound, Draft, bind, material_digest_of, parse_object, read_contract, utc_text
@@ -35,6 +34,7 @@ from workflows.models import Command, Run, Step
 from workflows.operations import Affected, Test, Verdict
 from workflows.preparing import Prepared, policy_snapshot
 from workflows.results import EvidencePiece
+from workflows.tenants import slug_of
 from workflows.waits import wait_for_approval
 
 MODES = {
@@ -88,9 +88,15 @@ def reissue(run: Run, step: Step, old: Proposal, *, by: Actor, clock: Clock, now
     sends, and a record that has changed since is found there.
     """
     require_transaction()
-    tenant = Tenant.objects.get(pk=run.tenant_id)
     return create_proposal(
-        run, step, _prepared_again(old), tenant=tenant.slug, by=by, clock=clock, now=now, supersedes=old
+        run,
+        step,
+        _prepared_again(old),
+        tenant=slug_of(run.tenant_id),
+        by=by,
+        clock=clock,
+        now=now,
+        supersedes=old,
     )
 
 
@@ -146,6 +152,7 @@ def _approve_itself(
 ) -> None:
     """By its rule, at once. While the same thing is being done already, it stays pending, and people are told."""
     rule, version = prepared.verdict.rule, prepared.draft.operation.policy.version
+    flush()
     try:
         with transaction.atomic():
             approve_by_rule(

@@ -1,6 +1,6 @@
 """After a step or a command has moved: the run's status follows, in the same transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -55,7 +55,7 @@ def settle_run(run: Run, *, by: Actor, now: datetime, steps: Sequence[Step] | No
     require_transaction()
     rows = list(steps) if steps is not None else steps_of(run)
     _schedule_next(run, rows, now)
-    status = run_status(rows, Command.objects.filter(tenant_id=run.tenant_id, run=run).only("status"))
+    status = run_status(rows, _commands_of(run, rows))
     before = run.status
     if status != before:
         run.settle(status)
@@ -73,6 +73,13 @@ def settle_run(run: Run, *, by: Actor, now: datetime, steps: Sequence[Step] | No
         )  # fmt: skip
 
 
+def _commands_of(run: Run, steps: Sequence[Step]) -> Iterable[Command]:
+    """Only a step that has had a proposal can have a command."""
+    if not any(step.proposal_id for step in steps):
+        return ()
+    return Command.objects.filter(tenant_id=run.tenant_id, run=run).only("status")
+
+
 _SETTLED_FIELDS = [
     "status", "outcome", "user_message", "failure_code", "may_submit_new", "wait_id", "waiting_until", "on_expiry",
     "cancel_requested_at", "cancel_reason", "started_at", "finished_at", "state_version", "confidence", "versions",
@@ -81,14 +88,22 @@ _SETTLED_FIELDS = [
 
 def _schedule_next(run: Run, steps: Sequence[Step], now: datetime) -> None:
     """The first step that has not ended is due, if it was not started and nothing else made it wait."""
-    step = next((step for step in steps if step.status not in StepStatus.final_states), None)
-    if step is None or step.status != StepStatus.PENDING or step.due_at is not None:
+    step = next_step(steps)
+    if step is None or step.due_at is not None:
         return
-    if step.position == 0:
-        return  # the first step is made due by whoever starts the run: an earlier event of its record may go first
     step.due_at = now
     step.save(update_fields=["due_at"])
     ring_on_commit()
+
+
+def next_step(steps: Sequence[Step]) -> Step | None:
+    """The first step that has not ended, if it is one to be started by itself.
+
+    The first step of all is made due by whoever starts the run: an earlier event of its record may go first.
+    """
+    step = next((step for step in steps if step.status not in StepStatus.final_states), None)
+    waits = step is None or step.status != StepStatus.PENDING or step.position == 0
+    return None if waits else step
 
 
 def _take_clock(run: Run, steps: Sequence[Step], now: datetime) -> None:
@@ -107,7 +122,9 @@ def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
     run.finished_at = now
     if not run.outcome:
         halfway = status == RunStatus.CANCELLED and has_acted(run)
-        run.outcome = contract.done_outcome if status == RunStatus.COMPLETED else "partial" if halfway else status
+        run.outcome = (
+            contract.done_outcome if status == RunStatus.COMPLETED else "partial" if halfway else status
+        )
     if run.user_message in ("", contract.stopped_tell):
         run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
     settled(run, "", run.outcome, by=by, at=now)

@@ -53,8 +53,10 @@ def claim_step(*, lane: Lane, by: Actor, clock: Clock) -> Claimed | None:
         found = _candidate(lane)
         if found is None:
             return None
-        run, step = Run.objects.get(pk=found[0]), Step.objects.get(pk=found[1])
-        claimed = take(run, step, by=by, now=clock())
+        run = Run.objects.get(pk=found[0])
+        steps = steps_of(run)
+        step = next(step for step in steps if step.pk == found[1])
+        claimed = take(run, step, by=by, now=clock(), steps=steps)
         if claimed is not None:
             return claimed
     return None
@@ -69,7 +71,9 @@ def _candidate(lane: Lane) -> tuple[UUID, UUID] | None:
         return cursor.fetchone()  # type: ignore[no-any-return]
 
 
-def take(run: Run, step: Step, *, by: Actor, now: datetime) -> Claimed | None:
+def take(
+    run: Run, step: Step, *, by: Actor, now: datetime, steps: list[Step] | None = None
+) -> Claimed | None:
     """Start the step of a locked run, if it is still due; what nobody can run any more goes to a person instead."""
     if step.due_at is None or step.due_at > now or step.status in StepStatus.final_states:
         return None
@@ -79,9 +83,9 @@ def take(run: Run, step: Step, *, by: Actor, now: datetime) -> Claimed | None:
     if cannot:
         step.due_at = None
         stop_step(run, step, cannot, _SUMMARIES[cannot], by=by, now=now)
-        settle_run(run, by=by, now=now)
+        settle_run(run, by=by, now=now, steps=steps)
         return None
-    return _start(run, step, by=by, now=now)
+    return _start(run, step, by=by, now=now, steps=steps)
 
 
 def _why_not(run: Run, step: Step) -> str:
@@ -97,13 +101,13 @@ _SUMMARIES = {
 }
 
 
-def _start(run: Run, step: Step, *, by: Actor, now: datetime) -> Claimed:
+def _start(run: Run, step: Step, *, by: Actor, now: datetime, steps: list[Step] | None) -> Claimed:
     stage = registry.workflow(run.workflow).get_stage(step.key)
     token, before = new_id(), step.status
     step.start(at=now, token=token, lease_until=now + stage.lease)
     save_step(step, before, by=by)
     run.started_at = run.started_at or now
-    settle_run(run, by=by, now=now)
+    settle_run(run, by=by, now=now, steps=steps)
     return Claimed(run, step, stage, token)
 
 

@@ -10,7 +10,6 @@ from django.db import InterfaceError, OperationalError
 
 from audit.actors import Actor, worker_actor
 from common.clock import db_clock
-from common.models import Tenant
 from common.rounds import each
 from workflows import registry
 from workflows.definitions import StageContext
@@ -22,6 +21,7 @@ from workflows.models import Document, Run, Step
 from workflows.operations import OperationRefused, Site
 from workflows.preparing import prepare
 from workflows.results import CredentialRefused, Malformed, NotAllowed, Propose, RateLimited, SourceDown
+from workflows.tenants import slug_of
 
 log = structlog.get_logger(__name__)
 
@@ -97,11 +97,10 @@ def _run_stage(claimed: Claimed) -> Result:
 
 def _context(run: Run, step: Step) -> StageContext:
     flow = registry.workflow(run.workflow)
-    tenant = Tenant.objects.get(pk=run.tenant_id)
     documents = Document.objects.filter(tenant_id=run.tenant_id, run_id=run.pk).order_by("created_at", "id")
     by_id = {document.pk: document for document in documents}
     return StageContext(
-        site=Site(run.tenant_id, tenant.slug, run.on_behalf_of), run_id=run.pk, requested_by=run.requested_by,
+        site=Site(run.tenant_id, slug_of(run.tenant_id), run.on_behalf_of), run_id=run.pk, requested_by=run.requested_by,
         on_behalf_of=run.on_behalf_of, input=flow.contract.input.model_validate(load_json(by_id[run.input_ref])),
         results=_results(run, by_id), data=_data(by_id), now=db_clock(), attempt=step.attempt,
     )  # fmt: skip

@@ -9,7 +9,6 @@ from typing import Any
 from audit.actions import record
 from audit.actors import Actor
 from common.clock import Clock
-from common.models import Tenant
 from common.tx import action
 from workflows import registry
 from workflows.actions.cancelling import cancel_steps
@@ -20,6 +19,7 @@ from workflows.actions.settle import (
     lock_run,
     make_wait,
     move_step,
+    next_step,
     settle_run,
     steps_of,
     stop_step,
@@ -27,11 +27,12 @@ from workflows.actions.settle import (
 from workflows.definitions import Retry
 from workflows.documents import store_json
 from workflows.engine.claim import Claimed, take
-from workflows.enums import StepStatus, WaitingFor
+from workflows.enums import RunStatus, StepStatus, WaitingFor
 from workflows.hooks import settled
 from workflows.models import Run, Step
 from workflows.preparing import Prepared
 from workflows.results import Done, Fail, Finish, ToPerson, WaitForData
+from workflows.tenants import slug_of
 from workflows.waits import StepWait
 
 
@@ -79,9 +80,14 @@ def store_result(claimed: Claimed, result: Result, *, by: Actor, clock: Clock) -
     held = _Held(run, step, steps, claimed, by, now, clock)
     step.lost_leases = 0
     _STORE[type(result)](held, result)
+    following = next_step(steps)
+    if following is not None and run.status not in RunStatus.final_states:
+        following.due_at = following.due_at or now
+        taken = take(run, following, by=by, now=now, steps=steps)
+        if taken is not None:
+            return taken
     settle_run(run, by=by, now=now, steps=steps)
-    following = next((other for other in steps if other.due_at is not None), None)
-    return take(run, following, by=by, now=now) if following is not None else None
+    return None
 
 
 def _note_late_result(step: Step, *, by: Actor) -> None:
@@ -165,9 +171,14 @@ def _propose(held: _Held, prepared: Prepared) -> None:
         return
     # What stopped here before is over; what stops now, such as nobody being eligible, opens a packet of its own.
     settled(held.run, held.step.key, "proposed", by=held.by, at=held.now)
-    tenant = Tenant.objects.get(pk=held.run.tenant_id)
     create_proposal(
-        held.run, held.step, prepared, tenant=tenant.slug, by=held.by, clock=held.clock, now=held.now
+        held.run,
+        held.step,
+        prepared,
+        tenant=slug_of(held.run.tenant_id),
+        by=held.by,
+        clock=held.clock,
+        now=held.now,
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from workflows.settling import Move, Settlement
 from workflows.waits import wait_for_person
 
 
-@dataclass(slots=True)
+@dataclass
 class Held:
     """Proposal and command, locked in that order; ``now`` was read after the locks."""
 
@@ -48,8 +49,9 @@ class Held:
         """Make one transition of the command, save it and write its event."""
         move_command(self.command, move, self.by, why, digest=self.proposal.digest, **arguments)
 
+    @cached_property
     def attempt(self) -> Attempt | None:
-        """The latest physical try."""
+        """The latest physical try; no other begins while the command is locked."""
         return Attempt.objects.filter(command=self.command).order_by("-number").first()
 
 

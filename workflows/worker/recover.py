@@ -85,7 +85,7 @@ def _void_lapsed(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock)
 
 
 def _end_attempt(held: Held, move: Move) -> None:
-    attempt = held.attempt()
+    attempt = held.attempt
     if attempt is None:
         return
     if move is Move.LOSE_TRACK:

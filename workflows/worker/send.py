@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 from audit.actors import Actor
 from common.clock import Clock
 from common.deadline import Deadline
 from common.digests import contract_digest, same
-from common.models import Tenant
 from common.tx import action
 from workflows import registry
 from workflows.contracts import bound_arguments
@@ -21,6 +18,7 @@ from workflows.models import Command
 from workflows.operations import Call, Operation, Site
 from workflows.results import CredentialRefused, RateLimited, SourceDown
 from workflows.settling import Move, Settlement, before_send
+from workflows.tenants import slug_of
 from workflows.worker.checks import (
     SHORTEST_PAUSE,
     current_policy,
@@ -44,13 +42,7 @@ class Looked:
 
 
 def site_of(command: Command) -> Site:
-    return Site(command.tenant_id, _slug(command.tenant_id), command.run.on_behalf_of)
-
-
-@lru_cache(maxsize=1024)
-def _slug(tenant_id: UUID) -> str:
-    """A tenant's slug stands in bound contracts and never changes."""
-    return Tenant.objects.values_list("slug", flat=True).get(pk=tenant_id)
+    return Site(command.tenant_id, slug_of(command.tenant_id), command.run.on_behalf_of)
 
 
 def make_call(command: Command, contract: Mapping[str, Any], deadline: Deadline) -> Call[Any]:
@@ -164,14 +156,14 @@ def _not_sent(held: Held, settlement: Settlement) -> None:
 
 
 def _end_attempt(held: Held, outcome: str) -> None:
-    attempt = held.attempt()
+    attempt = held.attempt
     if attempt is not None:
         attempt.release(at=held.now, outcome=outcome)
         attempt.save()
 
 
 def _send(held: Held) -> None:
-    attempt = held.attempt()
+    attempt = held.attempt
     assert attempt is not None
     attempt.send(at=held.now)
     attempt.save(update_fields=["status", "sent_at"])

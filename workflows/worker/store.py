@@ -53,7 +53,7 @@ def _keep_late_evidence(
 
 
 def _end_attempt(held: Held, seen: Observation, meaning: Meaning) -> None:
-    attempt = held.attempt()
+    attempt = held.attempt
     assert attempt is not None
     if not seen.sent:
         attempt.release(at=held.now, outcome=meaning.value, detail=seen.detail)
@@ -70,7 +70,7 @@ def _confirm(held: Held, seen: Observation, meaning: Meaning) -> None:
 
 def confirm(held: Held, *, reference: str, by: SettledBy, body: dict[str, Any]) -> None:
     """It happened: keep the provider's words as the result, and let proposal, step and run follow."""
-    attempt = held.attempt()
+    attempt = held.attempt
     command = held.command
     document = _result(held, {"reference": reference, "settled_by": by.value}, body)
     command.result_ref, command.used_attempt_id = document.pk, attempt.pk if attempt else None
