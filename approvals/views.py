@@ -6,6 +6,7 @@ for. A GET changes nothing. Opening a folded part is a POST, to carry what was t
 
 from uuid import UUID
 
+from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -27,6 +28,7 @@ from approvals.shown import view_of
 from audit.actors import Actor
 from common.clock import db_clock
 from common.errors import Refused
+from common.problems import Unavailable
 from common.web import http_methods
 
 PANE = "pane"
@@ -119,6 +121,9 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
         )
     except Refused as refusal:
         return refused(request, proposal_id, typed, refusal)
+    except OperationalError:
+        # Somebody holds the proposal for longer than a page may wait, or the database is away.
+        return refused(request, proposal_id, typed, Unavailable(retry_after=5))
     return decided(request, proposal_id, outcome)
 
 

@@ -35,6 +35,7 @@ TITLES: Final = {
     "not_acknowledged": "Not recorded: some lines are not ticked.",
     "reason_required": "Not recorded: a reason is needed.",
     "uninspectable": "It cannot be approved.",
+    "unavailable": "Perhaps not recorded: try once more.",
     "unknown_decision": "Not recorded: choose what you decide.",
 }
 SHEETS: Final = {DecisionKind.REJECT.value: "reject", DecisionKind.REQUEST_CHANGES.value: "changes"}
