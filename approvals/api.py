@@ -27,6 +27,7 @@ from approvals.api_schemas import (
 )
 from approvals.enums import ProposalStatus
 from approvals.models import Proposal
+from approvals.policies import check_can_see_all
 from approvals.refusals import DecisionRefused
 from approvals.shown import view_of
 from audit.principals import principal_of, require_scope
@@ -104,9 +105,13 @@ def withdraw(
     summary="See what is decided on",
 )  # fmt: skip
 def get_view(request: HttpRequest, proposal_id: UUID) -> dict[str, Any]:
-    """The stored view document whole, with a receipt for each of its parts, for this person. Changes nothing."""
+    """The stored view document whole, with a receipt for each of its parts, for this person. Changes nothing.
+
+    For those whose role is shown personal fields too: reviewers, auditors and owners.
+    """
     principal = principal_of(request)
     proposal = selectors.get_proposal(principal.tenant.pk, proposal_id)
+    check_can_see_all(principal.actor, principal.tenant.pk)
     view, now = view_of(proposal), db_clock()
     return {
         "proposal_id": proposal.pk, "digest": proposal.digest, "view_digest": proposal.view_digest,

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from access.enums import Role
+from access.policies import check_role, membership_of
 from access.selectors import Standing, standings
 from approvals.enums import DecisionKind, ProposalStatus
 from approvals.models import Decision, Proposal
@@ -52,6 +53,15 @@ def can_decide(proposal: Proposal, by: Actor) -> bool:
 def _is_asked(proposal: Proposal, standing: Standing) -> bool:
     in_group = proposal.group_id is None or proposal.group_id in standing.group_ids
     return Role.REVIEWER in standing.roles and in_group
+
+
+SEES_PERSONAL = (Role.REVIEWER, Role.AUDITOR, Role.OWNER)
+"""Whose role is shown the personal fields of an action, and so the whole of it."""
+
+
+def check_can_see_all(by: Actor, tenant_id: UUID) -> None:
+    """Raises RoleMissing for people whose role is not shown personal fields."""
+    check_role(membership_of(by.user_id, tenant_id), *SEES_PERSONAL)
 
 
 def check_is_open(proposal: Proposal, now: datetime) -> None:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from access.enums import Role
 from access.models import Membership
 from approvals import receipts
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Proposal
+from approvals.policies import SEES_PERSONAL
 from approvals.screens.changes import Change, affected_rows, difference_rows
 from approvals.screens.evidence import EvidencePiece, evidence_pieces, evidence_says
 from approvals.screens.people import Person, names_of, people_rows, people_title, stamp_of, votes_given
@@ -42,7 +42,6 @@ CALLS: Final = {
     "stacked_marks": "stacked marks",
 }
 HIDDEN: Final = "⟦personal, not shown to your role⟧"
-SEES_PERSONAL: Final = (Role.REVIEWER, Role.AUDITOR, Role.OWNER)
 
 
 @dataclass(frozen=True, slots=True)

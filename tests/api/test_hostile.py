@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from access.enums import Role
 from access.models import Membership
 from approvals.models import Proposal
-from tests.api.callers import as_json, proposal_body, refused, run_body
+from tests.api.callers import as_json, proposal_body, refused, run_body, signed_in
 from tests.api.conftest import World
+from tests.factories import make_user
 from tests.workflows import toy
 from tests.workflows.later import as_superuser
 from tests.workflows.together import in_threads
@@ -95,3 +97,15 @@ def test_no_address_of_a_desk_breaks_it(world: World) -> None:
     for page, names in PARAMETERS.items():
         for query in (f"{name}={value}" for name in names for value in ODD):
             assert world.ada.client.get(f"{page}?{query}").status_code < 500, f"{page}?{query}"
+
+
+@pytest.mark.parametrize(("role", "status"), [("operator", 403), ("admin", 403), ("auditor", 200)])
+def test_the_whole_view_is_for_those_whose_role_is_shown_personal_fields(
+    world: World, role: str, status: int
+) -> None:
+    """Field report K3: what the page hides from a role, the API does not hand out either."""
+    proposal = world.proposed()
+    somebody = signed_in(make_user(world.desk.tenant, "somebody", roles=[Role(role)]))
+    answer = somebody.get(f"/proposals/{proposal['id']}/view")
+    assert answer.status_code == status
+    assert status == 200 or refused(answer, 403, "role_missing")
