@@ -7,7 +7,7 @@ from typing import Any
 
 import structlog
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from audit.sealer import seal
 from common.clock import db_clock
@@ -44,6 +44,6 @@ def _round() -> None:
         sweep.look_around()
         sweep.drain(rounds=5)
         seal(db_clock)
-    except DatabaseError:
+    except Error:
         log.exception("sweep_round_failed")
         connection.close()
