@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode
 from approvals.models import Decision, Evidence, Proposal
 from approvals.policies import standing_votes
-from approvals.selectors import shown_status
+from approvals.selectors import duplicate_of, shown_status
 from common.strictbody import Body
 
 RETRY_AFTER_S = 5
@@ -153,7 +153,10 @@ class ProposalLine(BaseModel):
 
 
 class ProposalOut(ProposalLine):
-    """A proposal in full. ``contract`` holds the canonical bytes in base64: what an approval binds to."""
+    """A proposal in full. ``contract`` holds the canonical bytes in base64: what an approval binds to.
+
+    ``duplicate_of`` is another live proposal of the very same thing, where there is one.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -167,8 +170,8 @@ class ProposalOut(ProposalLine):
                     "next_action": "wait", "retry_after": 5, "contract": "eyJhY3Rvci…", "view_digest": _DIGEST[::-1],
                     "workflow_version": 1, "consequence": "EUR 25.00 goes back to the customer of order 1042.",
                     "execute_within_s": 600, "execute_by": None, "decided_at": None, "ended_at": None,
-                    "end_reason": "", "supersedes": None, "superseded_by": None, "still_needed": 1,
-                    "command_id": None, "decisions": [], "evidence": [], "policy_version": 7,
+                    "end_reason": "", "supersedes": None, "superseded_by": None, "duplicate_of": None,
+                    "still_needed": 1, "command_id": None, "decisions": [], "evidence": [], "policy_version": 7,
                     "policy_rule": "refund.limit",
                 }
             ]
@@ -188,6 +191,7 @@ class ProposalOut(ProposalLine):
     end_reason: str
     supersedes: UUID | None
     superseded_by: UUID | None
+    duplicate_of: UUID | None
     still_needed: int
     command_id: UUID | None
     decisions: list[VoteOut]
@@ -262,6 +266,7 @@ def proposal_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
         "policy_version": proposal.policy["version"], "policy_rule": proposal.policy["rule"],
         "supersedes": proposal.supersedes_id,
         "superseded_by": proposal.successors.values_list("pk", flat=True).first(),
+        "duplicate_of": duplicate_of(proposal),
         "still_needed": max(0, proposal.needed - line["votes"]) if line["status"] == S.PENDING else 0,
         "command_id": command.pk if command is not None else None,
         "decisions": [_vote(vote) for vote in standing_votes(proposal)],

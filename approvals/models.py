@@ -131,6 +131,11 @@ class Proposal(ProtectedStateMixin, TenantRow):
             ),
             models.Index(fields=["tenant", "-created_at", "-id"], name="approvals_proposal_newest"),
             models.Index(fields=["tenant", "run_id"], name="approvals_proposal_run"),
+            models.Index(
+                fields=["tenant", "business_key"],
+                condition=Q(status__in=(S.PENDING, S.APPROVED, S.CHANGES_REQUESTED)),
+                name="approvals_proposal_same_thing",
+            ),
         ]  # fmt: skip
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from approvals.enums import DecisionKind, ProposalStatus
+from approvals.enums import DecisionKind, Mode, ProposalStatus
 from approvals.models import Decision, Proposal
 from approvals.policies import standing_votes
 from common.cursors import PAGE, Page, page
@@ -52,6 +52,21 @@ def _in_status(found: "QuerySet[Proposal]", status: str, now: datetime) -> "Quer
     if status == S.EXPIRED:
         return found.filter(Q(status=S.EXPIRED) | over)
     return found.filter(status=status).exclude(over)
+
+
+def duplicate_of(proposal: Proposal) -> UUID | None:
+    """The oldest other live proposal of the very same thing, asked for earlier or later; None for one that has ended.
+
+    A proposal is accepted all the same, and says so: only one of them is ever executed at a time.
+    """
+    if not proposal.is_live:
+        return None
+    others = Proposal.objects.filter(
+        tenant_id=proposal.tenant_id, business_key=proposal.business_key, status__in=S.live_states
+    )
+    ended = Q(status=S.APPROVED) & ~Q(mode=Mode.LIVE)
+    rows = others.exclude(ended).exclude(pk=proposal.pk).order_by("created_at", "pk")
+    return rows.values_list("pk", flat=True).first()
 
 
 def shown_status(proposal: Proposal, now: datetime) -> str:

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Decision, Proposal
+from approvals.selectors import duplicate_of
 from common import spans
 from common.display import visible
 from common.states_ui import Tone, state_ui
@@ -35,8 +36,10 @@ class Notice:
 
 
 def notices_of(proposal: Proposal, votes: Sequence[Decision]) -> tuple[Notice, ...]:
-    """What a reader should know first about a proposal that no longer waits; nothing for one that does."""
-    if proposal.status == ProposalStatus.PENDING or proposal.status == ProposalStatus.CONSUMED:
+    """What a reader should know first: how a proposal ended, or that one that waits is not the only one of its kind."""
+    if proposal.status == ProposalStatus.PENDING:
+        return _same_thing(proposal)
+    if proposal.status == ProposalStatus.CONSUMED:
         return ()
     ui = state_ui("proposal", proposal.status)
     text = sentence_of(proposal, votes)
@@ -45,6 +48,16 @@ def notices_of(proposal: Proposal, votes: Sequence[Decision]) -> tuple[Notice, .
     successor = proposal.successors.values_list("pk", flat=True).first()
     href = reverse("approvals:proposal", args=[successor]) if successor else ""
     return (Notice(ui.tone, ui.icon, f"{ui.word}.", text, href, "Open the new version" if successor else ""),)
+
+
+def _same_thing(proposal: Proposal) -> tuple[Notice, ...]:
+    """Field reports, A13: told before the decision, and not only when the second one is refused."""
+    other = duplicate_of(proposal)
+    if other is None:
+        return ()
+    text = "Another proposal asks for the very same thing, or it is being done already. Only one goes out at a time."
+    href = reverse("approvals:proposal", args=[other])
+    return (Notice("wait", "copy", "Not the only one.", text, href, "Open the other one"),)
 
 
 def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:

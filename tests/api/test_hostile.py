@@ -109,3 +109,16 @@ def test_the_whole_view_is_for_those_whose_role_is_shown_personal_fields(
     answer = somebody.get(f"/proposals/{proposal['id']}/view")
     assert answer.status_code == status
     assert status == 200 or refused(answer, 403, "role_missing")
+
+
+def test_a_second_proposal_for_the_same_thing_is_accepted_and_says_so(world: World) -> None:
+    """Field report A13: flagged before anybody decides, and approving it while the first is done is a conflict."""
+    first, other = world.proposed(), world.proposed("k-8", reason="Asked once more.")
+    different = world.proposed("k-9", arguments={"order": "7", "amount": "10.00", "currency": "EUR"})
+    assert (other["duplicate_of"], different["duplicate_of"]) == (first["id"], None)
+    assert as_json(world.agent.get(f"/proposals/{first['id']}"))["duplicate_of"] == other["id"]
+    assert "Not the only one." in world.ada.client.get(f"/review/{other['id']}/").content.decode()
+    as_json(world.decide(first))
+    refused(world.decide(other), 409, "action_in_progress")
+    world.desk.work()
+    assert as_json(world.agent.get(f"/proposals/{other['id']}"))["duplicate_of"] is None
