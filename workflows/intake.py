@@ -55,7 +55,9 @@ def take_in(
                 tenant_id=tenant_id, workflow=workflow, source=source, input=line.input, by=by, clock=clock
             )
         except Refused as refusal:
-            yield Taken(line.number, event_id, REFUSED, code=refusal.code, detail=refusal.details or refusal.message)
+            yield Taken(
+                line.number, event_id, REFUSED, code=refusal.code, detail=refusal.details or refusal.message
+            )
             continue
         yield Taken(line.number, event_id, ACCEPTED if started.created else DUPLICATE, started.run.pk)
 

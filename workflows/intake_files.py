@@ -91,9 +91,13 @@ def _line(number: int, found: Mapping[str, Any]) -> Line:
     event_id, record, sequence = (source.get(key) for key in SOURCE_FIELDS)
     texts = all(value is None or isinstance(value, str) for value in (event_id, record))
     if not texts or isinstance(sequence, bool) or not isinstance(sequence, int | None):
-        return Line(number, problem="invalid_source", detail="event_id and record are texts, sequence a whole number")
+        return Line(
+            number, problem="invalid_source", detail="event_id and record are texts, sequence a whole number"
+        )
     if len(event_id or "") > 200 or len(record or "") > 200:
-        return Line(number, problem="invalid_source", detail="event_id and record have at most 200 characters")
+        return Line(
+            number, problem="invalid_source", detail="event_id and record have at most 200 characters"
+        )
     return Line(number, inputs, event_id or "", record or "", sequence)
 
 

@@ -69,7 +69,9 @@ def test_the_same_file_again_makes_nothing_twice(tenant: Tenant, tmp_path: Path)
     assert list(SourceEvent.objects.values_list("duplicates", flat=True)) == [1, 1]
 
 
-def test_it_goes_on_where_it_was_stopped(tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_was_stopped(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = json_lines(tmp_path, *(case(event_id=f"e-{number}") for number in range(6)))
     really_start = intake.start_run
 
@@ -147,7 +149,9 @@ def test_csv(tenant: Tenant, tmp_path: Path) -> None:
     ]  # fmt: skip
     second = Run.objects.get(source_event_id="e-2")
     assert json.loads(bytes(Document.objects.get(pk=second.input_ref).content)) == case(
-        message='Two lines,\nand a "quote"', order_id="9001", claimed_amounts=[{"amount": "12.50", "currency": "EUR"}]
+        message='Two lines,\nand a "quote"',
+        order_id="9001",
+        claimed_amounts=[{"amount": "12.50", "currency": "EUR"}],
     )
 
 

@@ -92,10 +92,14 @@ def _wait_is_over(run: Run, step: Step, steps: list[Step], *, by: Actor, now: da
         stop_step(run, step, "retries_exhausted", summary, by=by, now=now)
     elif step.waiting_for == WaitingFor.APPROVAL:
         # The proposal's own expiry moves the step; this is for one that lost its proposal.
-        live = Proposal.objects.filter(pk=step.proposal_id, status__in=ProposalStatus.live_states)
-        if not live.exists():
+        if not _is_asked(step):
             summary = "It waits for an approval that nobody is asked for any more."
             stop_step(run, step, "approval_lost", summary, by=by, now=now, proposal_id=step.proposal_id)
+
+
+def _is_asked(step: Step) -> bool:
+    live = Proposal.objects.filter(tenant_id=step.tenant_id, status__in=ProposalStatus.live_states)
+    return step.proposal_id is not None and live.filter(pk=step.proposal_id).exists()
 
 
 def _escalate(run: Run, step: Step, *, by: Actor, now: datetime) -> None:

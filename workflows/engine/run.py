@@ -100,7 +100,8 @@ def _context(run: Run, step: Step) -> StageContext:
     documents = Document.objects.filter(tenant_id=run.tenant_id, run_id=run.pk).order_by("created_at", "id")
     by_id = {document.pk: document for document in documents}
     return StageContext(
-        site=Site(run.tenant_id, slug_of(run.tenant_id), run.on_behalf_of), run_id=run.pk, requested_by=run.requested_by,
+        site=Site(run.tenant_id, slug_of(run.tenant_id), run.on_behalf_of), run_id=run.pk,
+        requested_by=run.requested_by,
         on_behalf_of=run.on_behalf_of, input=flow.contract.input.model_validate(load_json(by_id[run.input_ref])),
         results=_results(run, by_id), data=_data(by_id), now=db_clock(), attempt=step.attempt,
     )  # fmt: skip

@@ -108,7 +108,8 @@ def settles_at(held: Held) -> datetime:
     has its settle time. For a command that was sent.
     """
     assert held.command.last_sent_at is not None
-    return held.command.last_sent_at + held.operation.call_deadline + held.operation.settle_time
+    after: timedelta = held.operation.call_deadline + held.operation.settle_time
+    return held.command.last_sent_at + after
 
 
 def next_look(held: Held) -> datetime:

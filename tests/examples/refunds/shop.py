@@ -59,13 +59,18 @@ class Shop:
 
     def open(self) -> None:
         self.keys.write_text(json.dumps(KEYS))
-        self.settings.PLACET_REFUNDS_URL, self.settings.PLACET_REFUNDS_KEYS = self.provider.url, str(self.keys)
+        self.settings.PLACET_REFUNDS_URL, self.settings.PLACET_REFUNDS_KEYS = (
+            self.provider.url,
+            str(self.keys),
+        )
         self.settings.OUTGOING_TRUSTED_HOSTS = [f"127.0.0.1:{self.provider.port}"]
         for slug in KEYS:
             tenant = self.tenants[slug] = make_tenant(slug)
             groups = [make_group(tenant, name) for name in ("Refund desk", "Finance")]
             for name in ("one", "two"):
-                self.people[slug, name] = make_user(tenant, f"{slug}-{name}", roles=[Role.REVIEWER], groups=groups)
+                self.people[slug, name] = make_user(
+                    tenant, f"{slug}-{name}", roles=[Role.REVIEWER], groups=groups
+                )
 
     def clock(self) -> datetime:
         return db_clock() + self.later
@@ -133,7 +138,14 @@ class Shop:
     def answer(self, run: Run, data: dict[str, Any]) -> None:
         assert run.status == RunStatus.WAITING_FOR_DATA
         assert run.wait_id is not None
-        supply_data(tenant_id=run.tenant_id, run_id=run.pk, wait_id=run.wait_id, data=data, by=HELPDESK, clock=db_clock)
+        supply_data(
+            tenant_id=run.tenant_id,
+            run_id=run.pk,
+            wait_id=run.wait_id,
+            data=data,
+            by=HELPDESK,
+            clock=db_clock,
+        )
 
     def decide(self, tenant: str, run: Run, decision: dict[str, Any]) -> str:
         """Decide as that person, with real receipts for every part; returns the refusal's code, or nothing."""
@@ -152,7 +164,13 @@ class Shop:
         )  # fmt: skip
         by = Actor(f"user:{user.pk}", Via.SESSION, Owner.PERSON, user_id=user.pk)
         try:
-            decide(tenant_id=run.tenant_id, proposal_id=proposal.pk, submission=submission, by=by, clock=self.clock)
+            decide(
+                tenant_id=run.tenant_id,
+                proposal_id=proposal.pk,
+                submission=submission,
+                by=by,
+                clock=self.clock,
+            )
         except Refused as refused:
             return refused.code
         return ""
@@ -169,7 +187,9 @@ class Shop:
         return [(key, self._amount_of(key)) for key in keys]
 
     def _arrivals(self, after: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.provider.call("GET", f"/_admin/journal?after={after}").json["arrivals"]
+        found: list[dict[str, Any]] = self.provider.call("GET", f"/_admin/journal?after={after}").json[
+            "arrivals"
+        ]
         return found
 
     def _amount_of(self, key: str) -> str:

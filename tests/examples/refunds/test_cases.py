@@ -75,7 +75,9 @@ def live(case: dict[str, Any], shop: Shop, tenant: str, event: str) -> Run:
 def observed(run: Run, shop: Shop) -> dict[str, str]:
     packets = shop.packets(run)
     reference = run.user_message.rpartition("Reference: ")[2]
-    message = run.user_message.replace(reference, "re_*.") if reference.startswith("re_") else run.user_message
+    message = (
+        run.user_message.replace(reference, "re_*.") if reference.startswith("re_") else run.user_message
+    )
     owner = packets[0].owner if packets else registry.workflow(run.workflow).contract.owner
     return {"state": run.status, "outcome": run.outcome, "user_message": message, "owner": owner}
 

@@ -122,7 +122,9 @@ def test_equal_amounts_are_one_claim() -> None:
     assert isinstance(amounts_mentioned("$20")[0], Money)
 
 
-@pytest.mark.parametrize(("text", "number"), [("9001", "9001"), (" order #9001 ", "9001"), ("Nr. 9001", "9001")])
+@pytest.mark.parametrize(
+    ("text", "number"), [("9001", "9001"), (" order #9001 ", "9001"), ("Nr. 9001", "9001")]
+)
 def test_an_order_number(text: str, number: str) -> None:
     assert order_number(text) == number
 
@@ -148,7 +150,9 @@ def test_the_first_lines_of_real_messages_mostly_get_an_answer() -> None:
     refundlike = ("card_payment_wrong_exchange_rate", "extra_charge_on_statement")
     as_refund = sum(found[name, "refund"] for name in refundlike)
     of_them = sum(count for (name, _), count in found.items() if name in refundlike)
-    wrongly = sum(count for (name, what), count in found.items() if what == "refund" and name not in refundlike)
+    wrongly = sum(
+        count for (name, what), count in found.items() if what == "refund" and name not in refundlike
+    )
     unclear = sum(count for (_, what), count in found.items() if what == "unclear")
     assert as_refund / of_them > 0.85
     assert wrongly < 30

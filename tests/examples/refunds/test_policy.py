@@ -102,14 +102,19 @@ def test_the_operation_refuses_what_it_may_not_touch() -> None:
 
 
 def test_the_pins_hold_the_order_and_the_customer() -> None:
-    assert OPERATION.pins(arguments(), facts(order())) == {"order:9001": '"9001-v1"', "customer:c-1": "active"}
+    assert OPERATION.pins(arguments(), facts(order())) == {
+        "order:9001": '"9001-v1"',
+        "customer:c-1": "active",
+    }
     assert OPERATION.pins(arguments(), facts(None)) == {"order:9001": "gone"}
 
 
 def test_target_key_and_consequence() -> None:
     assert OPERATION.target(arguments()) == "order:9001"
     # Asked for in other words it is the same refund; another amount is another one.
-    assert OPERATION.business_key(arguments("5.00")) == OPERATION.business_key(arguments("5.0", reason="unwanted"))
+    assert OPERATION.business_key(arguments("5.00")) == OPERATION.business_key(
+        arguments("5.0", reason="unwanted")
+    )
     assert OPERATION.business_key(arguments("5.00")) != OPERATION.business_key(arguments("6.00"))
     sentence = OPERATION.consequence(arguments(), facts(order()))
     assert sentence == "Refund EUR 10.00 for order 9001 to the card it was paid with, and mail the receipt."
@@ -153,7 +158,12 @@ def due(found: Order, reason: str = "damaged", *claims: str) -> Eligible | Not |
         (order("100.00", "30.00"), "refund_missing", (), Not("refund_on_its_way", ends=True)),
         (order(), "refund_missing", (), Eligible(Money(Decimal("100.00"), "EUR"))),
         (order("0.00", status="cancelled"), "damaged", (), Not("not_paid", ends=True)),
-        (order(placed_at=NOW - timedelta(days=365)), "damaged", (), Eligible(Money(Decimal("100.00"), "EUR"))),
+        (
+            order(placed_at=NOW - timedelta(days=365)),
+            "damaged",
+            (),
+            Eligible(Money(Decimal("100.00"), "EUR")),
+        ),
         (order(placed_at=NOW - timedelta(days=366)), "damaged", (), Not("outside_window")),
     ],
 )

@@ -38,7 +38,9 @@ def test_a_file_without_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_real_messages_end_where_they_belong(provider: RunningProvider, tmp_path: Path, settings: Any) -> None:
+def test_real_messages_end_where_they_belong(
+    provider: RunningProvider, tmp_path: Path, settings: Any
+) -> None:
     if not BANKING.exists():
         pytest.skip("the banking77 messages are not here")
     shop = Shop(provider, tmp_path / "keys.json", settings)

@@ -29,16 +29,28 @@ class Command(BaseCommand):
         parser.add_argument("workflow", help="such as refund-triage")
         parser.add_argument("file", type=Path, help="columns or keys are the fields of the workflow's input, and "
                             "event_id, record and sequence where the source knows them")  # fmt: skip
-        parser.add_argument("--tenant", default="", help="its short name; may be left out where there is one only")
-        parser.add_argument("--system", default="file", help="the name of the system that the events come from")
-        parser.add_argument("--format", choices=["csv", "jsonl"], default="", help="where the file's name does not say")
+        parser.add_argument(
+            "--tenant", default="", help="its short name; may be left out where there is one only"
+        )
+        parser.add_argument(
+            "--system", default="file", help="the name of the system that the events come from"
+        )
+        parser.add_argument(
+            "--format", choices=["csv", "jsonl"], default="", help="where the file's name does not say"
+        )
         parser.add_argument("--report", type=Path, help="writes what became of each line to this JSON file")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        flow, tenant, file = self._workflow(options["workflow"]), self._tenant(options["tenant"]), options["file"]
+        flow, tenant, file = (
+            self._workflow(options["workflow"]),
+            self._tenant(options["tenant"]),
+            options["file"],
+        )
         form = options["format"] or _FORMS.get(file.suffix.lower(), "")
         if not form or not file.is_file():
-            raise CommandError(f"{file} is no file of a known form; name it .csv or .jsonl, or give --format.")
+            raise CommandError(
+                f"{file} is no file of a known form; name it .csv or .jsonl, or give --format."
+            )
         report = Report()
         try:
             self._take_in(flow, tenant, file, form, options, report)
@@ -50,7 +62,13 @@ class Command(BaseCommand):
         self._say(report)
 
     def _take_in(
-        self, flow: type[Workflow], tenant: Tenant, file: Path, form: str, options: dict[str, Any], report: Report
+        self,
+        flow: type[Workflow],
+        tenant: Tenant,
+        file: Path,
+        form: str,
+        options: dict[str, Any],
+        report: Report,
     ) -> None:
         by = Actor("command_line:intake", Via.COMMAND_LINE, Owner.AUTOMATION)
         with ExitStack() as stack:
@@ -80,7 +98,9 @@ class Command(BaseCommand):
         return flow
 
     def _tenant(self, slug: str) -> Tenant:
-        found = list(Tenant.objects.filter(slug=slug) if slug else Tenant.objects.order_by("created_at", "id")[:2])
+        found = list(
+            Tenant.objects.filter(slug=slug) if slug else Tenant.objects.order_by("created_at", "id")[:2]
+        )
         if len(found) != 1:
             known = ", ".join(Tenant.objects.order_by("slug").values_list("slug", flat=True)[:20])
             raise CommandError(f"Say which tenant with --tenant. Known: {known or 'none yet'}.")
