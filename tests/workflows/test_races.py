@@ -16,6 +16,7 @@ from audit.actors import Actor, Owner, Via
 from common.clock import db_clock
 from tests.factories import make_group
 from tests.workflows.conftest import AGENT, Desk, state
+from tests.workflows.later import as_superuser, end_of
 from workflows.actions.cancelling import cancel_run
 from workflows.actions.settle import lock_record
 from workflows.authoring import Verdict
@@ -91,6 +92,22 @@ def approved_in_group(desk: Desk) -> Proposal:
     proposal = desk.proposed()
     desk.decide(proposal)
     return Proposal.objects.get(pk=proposal.pk)
+
+
+def test_a_send_that_waits_for_a_reviewers_row_beyond_execute_by_is_void(desk: Desk) -> None:
+    """Invariant I13: *sent* is committed only before execute-by, on the clock that is read after the last lock."""
+    command = desk.approved()
+    as_superuser(
+        "UPDATE approvals_proposal SET execute_by = clock_timestamp() + interval '1.5 seconds' WHERE id = %s",
+        command.proposal_id,
+    )
+    with transaction.atomic():
+        Membership.objects.select_for_update(no_key=True).get(user=desk.ada)
+        working = Beside(desk.work)
+        time.sleep(2)
+        assert working.is_alive()
+    assert working.end() == 1
+    assert (end_of(command)["command"], desk.till.calls) == ("void(lapsed)", [])
 
 
 def counted(proposal: Proposal) -> int:

@@ -31,11 +31,19 @@ def failed_check(held: Held, *, policy: int | None = None) -> VoidReason | None:
     votes = standing_votes(proposal)
     if contract is None or not _bound_to_this(proposal, votes):
         return VoidReason.DIGEST
-    if proposal.execute_by is None or held.now >= proposal.execute_by:
+    if _is_over(held):
         return VoidReason.LAPSED
     if contract["policy_version"] != (policy if policy is not None else current_policy(held.operation)):
         return VoidReason.POLICY
-    return None if _still_approved(proposal, votes) else VoidReason.REVIEWER
+    if not _still_approved(proposal, votes):
+        return VoidReason.REVIEWER
+    # The people's rows were locked, perhaps after a wait: it is the time after the last lock that counts.
+    held.now = held.clock()
+    return VoidReason.LAPSED if _is_over(held) else None
+
+
+def _is_over(held: Held) -> bool:
+    return held.proposal.execute_by is None or held.now >= held.proposal.execute_by
 
 
 def intact_contract(proposal: Proposal, command: Command) -> Mapping[str, Any] | None:
