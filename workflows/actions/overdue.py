@@ -90,11 +90,10 @@ def _wait_is_over(run: Run, step: Step, steps: list[Step], *, by: Actor, now: da
             return  # a worker is about to try it once more
         summary = "It was tried for as long as this stage may wait."
         stop_step(run, step, "retries_exhausted", summary, by=by, now=now)
-    elif step.waiting_for == WaitingFor.APPROVAL:
-        # The proposal's own expiry moves the step; this is for one that lost its proposal.
-        if not _is_asked(step):
-            summary = "It waits for an approval that nobody is asked for any more."
-            stop_step(run, step, "approval_lost", summary, by=by, now=now, proposal_id=step.proposal_id)
+    elif step.waiting_for == WaitingFor.APPROVAL and not _is_asked(step):
+        # A proposal's own expiry moves the step; this is for one that lost its proposal.
+        summary = "It waits for an approval that nobody is asked for any more."
+        stop_step(run, step, "approval_lost", summary, by=by, now=now, proposal_id=step.proposal_id)
 
 
 def _is_asked(step: Step) -> bool:
