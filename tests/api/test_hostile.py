@@ -97,6 +97,8 @@ def test_no_address_of_a_desk_breaks_it(world: World) -> None:
     for page, names in PARAMETERS.items():
         for query in (f"{name}={value}" for name in names for value in ODD):
             assert world.ada.client.get(f"{page}?{query}").status_code < 500, f"{page}?{query}"
+    run = world.proposed()["run_id"]
+    assert world.ada.client.get(f"/runs/{run}/receipts/%00/").status_code == 404
 
 
 @pytest.mark.parametrize(("role", "status"), [("operator", 403), ("admin", 403), ("auditor", 200)])
