@@ -39,6 +39,7 @@ __all__ = [
     "parse_back",
 ]
 
+ASSERTED = "Asserted by the proposer, not checked"
 _CANNOT_SHOW = ViewWarning(
     code="uninspectable",
     label="The whole proposal",
@@ -58,12 +59,14 @@ def build_view(
     arguments: Mapping[str, Any],
     volatile: Mapping[str, Any] | None = None,
     bound: Sequence[tuple[str, str]] = (),
+    asserted: Sequence[str] = (),
     changes: Sequence[ViewChange] = (),
     evidence: Sequence[ViewEvidence] = (),
     warnings: Sequence[ViewWarning] = (),
 ) -> ViewDocument:
     """Render the view of one action from its normalized material `arguments`.
 
+    `asserted` is what the proposer says and nobody can check; it is shown beside what is not signed.
     Texts from outside need no preparation: whatever hides or deceives in them is made visible here.
     """
     rows = material_rows(schema, arguments)
@@ -75,7 +78,10 @@ def build_view(
         consequence=visible(consequence),
         fields=tuple(field for field, _ in rows),
         bound=tuple(ViewRow(label=visible(label), text=visible(text)) for label, text in bound),
-        unbound=tuple(volatile_rows(schema, arguments, volatile or {})),
+        unbound=(
+            *volatile_rows(schema, arguments, volatile or {}),
+            *(ViewRow(label=ASSERTED, text=visible(text)) for text in asserted),
+        ),
         changes=tuple(_shown_change(change) for change in changes),
         evidence=tuple(_shown_evidence(piece) for piece in evidence),
         warnings=(*(warning for _, own in rows for warning in own), *(_shown_warning(w) for w in warnings)),

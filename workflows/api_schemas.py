@@ -51,6 +51,7 @@ def _instant(value: Any) -> datetime:
 
 InstantText = Annotated[AwareDatetime, BeforeValidator(_instant)]
 Id = Annotated[UUID, Field(strict=False)]
+Word = Annotated[str, Field(max_length=200)]
 
 
 # -- requests -------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ class ProposalIn(Body):
     reason: str = Field(min_length=1, max_length=4_000)
     evidence: list[EvidenceIn] = Field(default_factory=list, max_length=50)
     target: str | None = Field(default=None, max_length=200)
-    pins: dict[str, str] | None = Field(default=None, max_length=50)
+    pins: dict[Word, Word] | None = Field(default=None, max_length=50)
     supersedes: Id | None = None
     hash: str | None = Field(default=None, max_length=80)
 

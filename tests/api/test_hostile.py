@@ -124,3 +124,12 @@ def test_a_second_proposal_for_the_same_thing_is_accepted_and_says_so(world: Wor
     refused(world.decide(other), 409, "action_in_progress")
     world.desk.work()
     assert as_json(world.agent.get(f"/proposals/{other['id']}"))["duplicate_of"] is None
+
+
+def test_a_pin_that_nobody_can_check_is_shown_as_the_proposers_word(world: World) -> None:
+    """Field report B15: not dropped in silence, and not signed as if it had been looked at."""
+    proposal = world.proposed(pins={"order:1042": "v1", "script:7": "etag-<b>"})
+    rows = {row["label"]: row["text"] for row in world.view(proposal)["view"]["unbound"]}
+    assert rows == {"Asserted by the proposer, not checked": "script:7 as etag-<b>"}
+    body = proposal_body("k-5", pins={"script:7": "x" * 201})
+    refused(world.agent.post("/proposals", body), 422, "invalid")

@@ -174,7 +174,11 @@ def _prepare(tenant: Tenant, request: OutsideProposal, requester: Requester) -> 
     except (SourceDown, RateLimited, CredentialRefused) as error:
         raise SourceUnavailable() from error
     _compare_claims(request, prepared)
-    return prepared
+    # What the operation does not pin itself, it cannot fetch: that is shown as the proposer's word and nothing more.
+    unchecked = [
+        (record, tag) for record, tag in (request.pins or {}).items() if record not in prepared.draft.pins
+    ]
+    return replace(prepared, asserted_pins=tuple(f"{record} as {tag}" for record, tag in sorted(unchecked)))
 
 
 def _compare_claims(request: OutsideProposal, prepared: Prepared) -> None:

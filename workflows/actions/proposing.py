@@ -16,7 +16,7 @@ from approvals.enums import Mode, ProposalStatus
 from approvals.models import Evidence, Proposal
 from approvals.refusals import ActionInProgress
 from approvals.shown import view_of
-from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
+from approvals.viewdoc import ASSERTED, ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
 from audit.actions import record
 from audit.actors import Actor, rule_actor
 from common.clock import Clock
@@ -118,6 +118,7 @@ def _prepared_again(old: Proposal) -> Prepared:
         warnings=tuple((w.code, w.pointer.lstrip("/"), w.sentence) for w in view.warnings
                        if w.id not in found_anew and w.acknowledge),
         reason=old.reason, evidence=tuple(_piece_again(row) for row in old.evidence.all()),
+        asserted_pins=tuple(row.text for row in view.unbound if row.label == ASSERTED),
     )  # fmt: skip
 
 
@@ -219,6 +220,7 @@ def _render(
         operation=draft.operation.name, operation_version=draft.operation.version, contract_digest=bound.digest,
         headline=prepared.summary, consequence=prepared.consequence, schema=draft.operation.arguments,
         arguments=draft.material, volatile=draft.volatile, bound=_bound_rows(run, prepared, decide_by, len(pieces)),
+        asserted=prepared.asserted_pins,
         changes=[ViewChange(record=c.record, field=c.field, before=c.before, after=c.after)
                  for c in prepared.affected],
         evidence=[_view_evidence(piece) for piece in pieces],
