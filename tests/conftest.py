@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import database
 
+# A busy machine is slow at making examples too; that says nothing about the product.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 _DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "processes"}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _BROWSER_ARGS = [
