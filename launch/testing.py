@@ -2,15 +2,15 @@
 
 Only engines that this run started are ever used, whatever the environment says: a suite that
 follows DATABASE_URL would one day empty somebody's database. The engines must be up before
-pytest-django reads the settings, so a conftest.py would be too late. With xdist the controller
-starts them; its workers inherit the addresses and get a database each.
+pytest-django reads the settings, so a conftest.py would be too late. With xdist each worker has
+engines of its own: the sealer waits for every transaction of a cluster, another worker's too, and a
+test may empty or stop its broker.
 
 The `owner` alias of the tests is a superuser whose triggers and foreign keys are off, for preparing
 and for clearing tables. `default` is the application role with the rights it has in production.
 """
 
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Generator
@@ -25,7 +25,6 @@ from launch.roles import APP, DATABASE, default_rights, make_login
 from launch.valkey import Valkey
 
 _PREFIX = "placet-test-"
-_VALKEY_DATABASES = 16
 
 
 class Engines:
@@ -80,20 +79,12 @@ def _remove_leftovers() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _own_valkey_database() -> None:
-    """Gives each xdist worker a Valkey database of its own."""
-    number = int(re.sub(r"\D", "", os.environ["PYTEST_XDIST_WORKER"]) or 0) % _VALKEY_DATABASES
-    os.environ["REDIS_URL"] = re.sub(r"virtual_host=\d+", f"virtual_host={number}", os.environ["REDIS_URL"])
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
     """A wrapper runs before every other implementation, pytest-django's included."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        _own_valkey_database()
-    else:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
         _remove_leftovers()
-        engines = Engines()
-        early_config.add_cleanup(engines.stop)
-        os.environ.update(engines.start())
+    engines = Engines()
+    early_config.add_cleanup(engines.stop)
+    os.environ.update(engines.start())
     return (yield)
