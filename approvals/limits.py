@@ -1,4 +1,4 @@
-"""How many proposals of one automation may be open at once: people cannot read a flood (field reports, M1)."""
+"""How many proposals of one automation may be open at once: people cannot read a flood."""
 
 from typing import Final
 from uuid import UUID

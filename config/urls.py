@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from config import health, metrics
 from config.api import api
@@ -13,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.metrics),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
+    path("", RedirectView.as_view(pattern_name="approvals:queue"), name="home"),
     path("", include("access.urls")),
     path("review/", include("approvals.urls")),
     path("runs/progress/<uuid:proposal_id>/", progress, name="progress"),

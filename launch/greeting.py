@@ -26,13 +26,14 @@ def _people(demo_file: Path) -> str:
         for role, people in demo["users"].items()
         for name, password in people.items()
     ]
-    first = next(iter(demo["users"]["reviewer"]))
+    first, auditor = (next(iter(demo["users"][role])) for role in ("reviewer", "auditor"))
     return "\n".join(
         [
             "  Who can sign in (role, name, password):",
             *rows,
             "",
             f"  Try this first: sign in as {first}, open a proposal under Review, approve it, watch it run.",
-            "  Then look for its receipt under Runs, and for every step of it under History.",
+            f"  Then look for its receipt under Runs and, as {auditor}, for every step of it under History.",
+            f"  Tokens for the API, and an input to try it with, are in {demo_file}.",
         ]
     )

@@ -122,7 +122,8 @@ class IssueRefund(Operation[RefundArguments]):
             found.append(("unusual_amount", "amount", sentence))
         if order.refunds:
             before = money_text(order.refunded, order.currency)
-            sentence = f"The order was refunded before: {before} in {len(order.refunds)}."
+            times = "once" if len(order.refunds) == 1 else f"{len(order.refunds)} times"
+            sentence = f"The order was refunded before, {times}: {before} in all."
             found.append(("refunded_before", "order", sentence))
         if _domain(arguments.receipt_to) != _domain(customer.email):
             sentence = "The receipt goes to another domain than that of the customer's own address."

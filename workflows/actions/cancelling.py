@@ -158,9 +158,11 @@ def _waits_for_data(step: Step) -> bool:
 def _check_data(step: Step, data: Mapping[str, Any]) -> None:
     """Exactly what was asked for: the step's own JSON Schema, and no field beside it. The values stay unsaid."""
     schema = {"type": "object", "additionalProperties": False} | (step.asks or {}).get("schema", {})
-    problems = [
-        {"path": "/".join(map(str, error.absolute_path)), "code": str(error.validator)}
-        for error in Draft202012Validator(schema).iter_errors(dict(data))
-    ]
-    if problems:
-        raise DataRefused(errors=problems)
+    errors = list(Draft202012Validator(schema).iter_errors(dict(data)))
+    if not errors:
+        return
+    asked = schema.get("properties", {})
+    raise DataRefused(
+        unknown=sorted(set(data) - set(asked)), missing=sorted(set(schema.get("required", ())) - set(data)),
+        invalid=sorted({str(error.absolute_path[0]) for error in errors if error.absolute_path}),
+    )  # fmt: skip

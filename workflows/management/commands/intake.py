@@ -47,7 +47,9 @@ class Command(BaseCommand):
             options["file"],
         )
         form = options["format"] or _FORMS.get(file.suffix.lower(), "")
-        if not form or not file.is_file():
+        if not file.is_file():
+            raise CommandError(f"There is no file {file}.")
+        if not form:
             raise CommandError(
                 f"{file} is no file of a known form; name it .csv or .jsonl, or give --format."
             )
