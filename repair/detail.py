@@ -26,10 +26,12 @@ from workflows.models import Attempt, Command, Lookup, Step
 from workflows.registry import UnknownOperation, operation
 from workflows.screens.steps import CommandCard, command_card, vote_line
 from workflows.screens.story import Story, story_of
-from workflows.screens.tries import seconds
+from workflows.screens.tries import detail_words, seconds
 from workflows.screens.words import code_words, step_words, title_of
 
 C = CommandStatus
+# What a vote was on, after who gave it and which.
+EXACTLY: Final = {"approve": " exactly this", "reject": " exactly this", "request_changes": " to exactly this"}
 SHOWN_CLASSES: Final = ("public", "business")
 # States that say that something stopped; the last event before the packet that led elsewhere is what worked last.
 STOPS: Final = (
@@ -151,7 +153,9 @@ def known(
     points = []
     for vote in story.votes.get(proposal.pk, ()) if proposal else ():
         line = vote_line(vote)
-        points.append(Point(f"{line.text} exactly this, on view", digest=line.view_digest, at=line.at))
+        said = f", saying “{line.said}”" if line.said else ""
+        text = f"{line.text}{EXACTLY[vote.kind]}{said}, on view"
+        points.append(Point(text, digest=line.view_digest, at=line.at))
     if command is None:
         return [
             *points,
@@ -194,11 +198,12 @@ def attempt_points(attempt: Attempt, command: Command) -> list[Point]:
 
 
 def lookup_point(lookup: Lookup) -> Point:
+    told = detail_words(lookup.detail)
     found = {
         "happened": "A look-up found that it happened.",
         "not_found": "A look-up found nothing, after the settle time."
         if lookup.settled else "A look-up found nothing, before the settle time was over: it proves nothing.",
-        "no_answer": "A look-up got no answer.",
+        "no_answer": f"A look-up told nothing: {told}." if told else "A look-up got no answer.",
     }  # fmt: skip
     return Point(found[lookup.finding], at=lookup.asked_at)
 
@@ -217,7 +222,8 @@ def not_known(story: Story, command: Command | None) -> list[Point]:
     if not lookups:
         points.append(Point("What the provider says about its key: it has not been asked yet."))
     elif lookups[-1].finding == "no_answer":
-        points.append(Point("What the provider says about its key: it did not answer."))
+        told = detail_words(lookups[-1].detail) or "it did not answer"
+        points.append(Point(f"What the provider says about its key: {told}."))
     return points
 
 

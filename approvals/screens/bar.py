@@ -163,7 +163,7 @@ def over_text(screen: ProposalScreen) -> str:
         case ProposalStatus.CONSUMED:
             return "Approved, and its command has ended. What became of it stands above."
         case ProposalStatus.CHANGES_REQUESTED:
-            return "Changes were asked for. A new version takes its place."
+            return "Changes were asked for. Nothing is sent for this version."
     return f"{state_ui('proposal', screen.status).word}. Read-only now."
 
 

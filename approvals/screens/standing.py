@@ -70,7 +70,8 @@ def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
             return f"{who(votes)} rejected this version. Nothing was sent."
         case ProposalStatus.CHANGES_REQUESTED:
             until = spans.utc_text(proposal.decide_by)
-            return f"{who(votes)} asked for changes. A new version is awaited until {until}."
+            asked = f"{who(votes)} asked for changes{f': “{said}”' if said else ''}."
+            return f"{asked} Nothing is sent for this version; it expires at {until} unless a newer one replaces it."
         case ProposalStatus.EXPIRED:
             return f"The time to decide was over at {spans.utc_text(proposal.decide_by)}. Nobody approved it."
         case ProposalStatus.WITHDRAWN:

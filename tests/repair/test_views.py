@@ -185,6 +185,23 @@ def test_a_packet_says_what_is_known_and_what_is_not(operator: Client, desk: Des
         assert text in html, text
 
 
+def test_a_wish_for_changes_is_quoted(operator: Client, desk: Desk) -> None:
+    proposal = desk.proposed()
+    desk.decide(proposal, "request_changes", reason="only EUR 25")
+    packet = RepairPacket.objects.get(proposal_id=proposal.pk)
+    html = page(operator, f"/repair/{packet.pk}/")
+    assert "ada asked for changes to exactly this, saying “only EUR 25”, on view" in html
+
+
+def test_a_provider_without_a_look_up_is_told_from_a_silent_one(operator: Client, desk: Desk) -> None:
+    command, packet = unknown_packet(desk)
+    desk.till.findings.append(Finding("no_answer", detail="status 501"))
+    reconcile(command)
+    html = page(operator, f"/repair/{packet.pk}/")
+    assert "A look-up told nothing: the provider cannot look this up." in html
+    assert "it did not answer" not in html
+
+
 def test_a_look_up_that_came_too_early_proves_nothing_and_says_so(operator: Client, desk: Desk) -> None:
     command, packet = unknown_packet(desk)
     desk.till.findings.append(Finding("not_found"))

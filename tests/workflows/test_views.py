@@ -129,7 +129,7 @@ def test_a_finished_run_shows_its_whole_life(operator: Client, desk: Desk) -> No
     for text in (
         "Completed: paid.", "It was paid.", "Attempt 1", "Claimed", "Sent", "Answered", command.idempotency_key, "re_1",
         f'href="/review/{command.proposal_id}/"', "ada approved", f'href="/runs/{command.run_id}/receipts/pay/"',
-        "command.<wbr>confirmed", "fetch the result", "order:1042", "It happened once.",
+        "command.<wbr>confirmed", "nothing; the result is there", "order:1042", "It happened once.",
     ):  # fmt: skip
         assert text in html, text
     assert "hx-trigger" not in html.partition('id="run"')[2].partition(">")[0]
@@ -168,6 +168,19 @@ def test_an_unknown_outcome_is_called_unknown_and_links_its_packet(operator: Cli
     assert "Effect unknown" in html
     assert "silent" in html
     assert 'data-tone="bad"' not in html
+
+
+def test_a_wish_for_changes_is_quoted_and_every_page_says_the_same(operator: Client, desk: Desk) -> None:
+    proposal = desk.proposed()
+    desk.decide(proposal, "request_changes", reason="only EUR 25")
+    html = page(operator, f"/runs/{proposal.run_id}/")
+    assert "ada asked for changes" in html
+    assert "“<bdi>only EUR 25</bdi>”" in html
+    assert "A person asks anew for what is wanted, or cancels this run." in html
+    assert "goes on by itself" not in html.replace("It does not go on by itself", "")
+    asked = page(operator, f"/review/{proposal.pk}/")
+    assert "Nothing is sent for this version" in asked
+    assert "takes its place" not in asked
 
 
 def test_texts_from_outside_are_escaped_and_what_hides_is_shown(operator: Client, desk: Desk) -> None:

@@ -28,12 +28,19 @@ from workflows.tables import about, outcome_words
 R = RunStatus
 MOST_EVENTS: Final = 200
 NEXT: Final = {
-    "wait": "wait; it goes on by itself or by a person",
+    "wait": "nothing; it goes on by itself",
     "provide_data": "provide the data that was asked for",
-    "fetch_result": "fetch the result",
+    "fetch_result": "nothing; the result is there",
     "submit_new": "submit a new request",
     "stop": "stop; nothing more comes of this run",
 }
+
+
+NEEDS_A_PERSON: Final = {
+    R.WAITING_FOR_APPROVAL: "a person decides",
+    R.MANUAL_REPAIR: "a person asks anew for what is wanted, or cancels this run",
+}
+"""States in which *wait* is the requester's part only: somebody else has to act."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def now_facts(story: Story) -> tuple[Fact, ...]:
         facts.append(Fact("Corrected because", visible(run.correction_reason)))
     if run.failure_code:
         facts.append(Fact("Case", code_words(run.failure_code)))
-    facts.append(Fact("Next action", NEXT[next_action(run)]))
+    facts.append(Fact("Next action", NEEDS_A_PERSON.get(R(run.status)) or NEXT[next_action(run)]))
     if run.cancel_requested_at:
         facts += [Fact("Cancel asked", visible(run.cancel_reason), at=run.cancel_requested_at)]
     facts += [Fact("Arrived", "", at=run.created_at), Fact("Started", "", at=run.started_at)]

@@ -29,6 +29,7 @@ class VoteLine:
     text: str
     view_digest: str
     at: datetime
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,8 @@ def proposal_card(story: Story, proposal: Proposal) -> ProposalCard:
 def vote_line(vote: Decision) -> VoteLine:
     tone, icon, word = DECIDED[vote.kind]
     who = visible(str(vote.user)) if vote.user else f"Rule {visible(vote.rule)}, version {vote.rule_version}"
-    return VoteLine(tone, icon, f"{who} {word}", vote.view_digest, vote.at)
+    said = visible(vote.reason or code_words(vote.reason_code))
+    return VoteLine(tone, icon, f"{who} {word}", vote.view_digest, vote.at, said)
 
 
 def command_card(story: Story, command: Command, now: datetime) -> CommandCard:

@@ -16,6 +16,8 @@ FINDINGS: Final = {
     "no_answer": StateUi("unknown", "unknown", "No answer"),
 }
 
+NO_LOOKUP: Final = ("status 501", "this provider has no look-up")
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -112,8 +114,16 @@ def lookup_notes(lookup: Lookup) -> tuple[str, ...]:
     if lookup.provider_reference:
         notes.append(f"Provider's reference: {visible(lookup.provider_reference)}.")
     if lookup.detail:
-        notes.append(visible(lookup.detail))
+        told = detail_words(lookup.detail)
+        notes.append(f"{told[:1].upper()}{told[1:]}.")
     return tuple(notes)
+
+
+def detail_words(detail: str) -> str:
+    """Why a look-up told nothing, as a sentence's part: a provider without a look-up answers 501."""
+    if detail in NO_LOOKUP:
+        return "the provider cannot look this up"
+    return visible(detail)
 
 
 def event(word: str, icon: str, tone: Tone, at: datetime) -> Bound:

@@ -31,7 +31,7 @@ WAITS: Final = {
     R.EXECUTING: "the provider's answer",
     R.DEGRADED: "the hold to end",
     R.UNKNOWN: "a look-up or a person",
-    R.MANUAL_REPAIR: "a person",
+    R.MANUAL_REPAIR: "a person who asks anew or cancels it",
 }
 SENTENCES: Final = {
     R.QUEUED: "It starts when a worker is free.",
@@ -44,7 +44,7 @@ SENTENCES: Final = {
     R.EXECUTING: "It was approved and is on its way to the provider.",
     R.DEGRADED: "What was approved is held back. Nothing is lost and nothing is sent.",
     R.UNKNOWN: "It was sent and no complete answer came. It is looked up, and never sent again blindly.",
-    R.MANUAL_REPAIR: "It cannot go on by itself. A person decides how it does.",
+    R.MANUAL_REPAIR: "It does not go on by itself. A person asks anew for what is wanted, or cancels this run.",
     R.COMPLETED: "It went through to its end.",
     R.FAILED: "It ended without doing what was asked for.",
     R.CANCELLED: "It was stopped before its end.",
