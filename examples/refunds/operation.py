@@ -160,12 +160,27 @@ class IssueRefund(Operation[RefundArguments]):
         if not isinstance(outcome, Answer):
             return Finding("no_answer", detail=str(outcome.kind))
         refunds = parsed(outcome).get("refunds")
+        if outcome.status == 501:
+            return Finding("no_answer", detail="the provider cannot look this up")
         if outcome.status != 200 or not isinstance(refunds, list):
             return Finding("no_answer", detail=f"status {outcome.status}")
-        if not refunds:
-            return Finding("not_found")
-        detail = f"{len(refunds)} refunds under one key" if len(refunds) > 1 else ""
-        return Finding("happened", str(refunds[0]["id"]), detail, _result(refunds[0]))
+        return _found(refunds, call.arguments)
+
+
+def _found(refunds: list[Any], arguments: RefundArguments) -> Finding:
+    """Under our key stands this very refund, nothing, or something else: that settles nothing."""
+    if not refunds:
+        return Finding("not_found")
+    ours = [refund for refund in refunds if _is_ours(refund, arguments) and refund.get("id")]
+    if not ours:
+        return Finding("no_answer", detail="another refund stands under this key")
+    detail = f"{len(refunds)} refunds under one key" if len(refunds) > 1 else ""
+    return Finding("happened", str(ours[0]["id"]), detail, _result(ours[0]))
+
+
+def _is_ours(refund: Mapping[str, Any], arguments: RefundArguments) -> bool:
+    named = (refund.get("order"), refund.get("amount"), refund.get("currency"))
+    return named == (arguments.order, arguments.amount, arguments.currency)
 
 
 def _shown(arguments: RefundArguments) -> str:
@@ -188,10 +203,8 @@ def _observed(outcome: Outcome, arguments: RefundArguments) -> Observation:
     if not isinstance(outcome, Answer):
         return Observation(sent=True, code=f"no_answer_{outcome.kind}", detail=outcome.detail)
     body = parsed(outcome)
-    ours = (body.get("order"), body.get("amount"), body.get("currency")) == (
-        arguments.order, arguments.amount, arguments.currency,
-    )  # fmt: skip
-    reference = str(body["id"]) if outcome.status < 300 and ours and body.get("id") else ""
+    ours = outcome.status < 300 and _is_ours(body, arguments) and body.get("id")
+    reference = str(body["id"]) if ours else ""
     return Observation(
         sent=True, status=outcome.status, reference=reference, code=str(body.get("code", "")),
         retry_after=retry_after(outcome), body=_result(body) if reference else {},

@@ -79,29 +79,34 @@ def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
 def _write_command(proposal: Proposal, *, by: Actor, now: datetime) -> Command:
     """The durable order. Raises ActionInProgress when another command holds the same business or idempotency key."""
     _check_keys_free(proposal)
-    operation = registry.operation(proposal.operation, proposal.operation_version)
     try:
         with transaction.atomic():
-            command = Command.objects.create(
-                id=new_id(), tenant_id=proposal.tenant_id, proposal=proposal, run_id=proposal.run_id,
-                step=Step.objects.get(run_id=proposal.run_id, key=proposal.step), operation=proposal.operation,
-                operation_version=proposal.operation_version, provider=operation.provider, target=proposal.target,
-                business_key=proposal.business_key, idempotency_key=proposal.idempotency_key, created_at=now,
-                due_at=now,
-            )  # fmt: skip
+            command = _insert_command(proposal, now)
     except IntegrityError as error:
-        # Two approvals of the same thing at once: the other one has committed its command.
-        if violates(error, "workflows_command_one_live_per_business_key") or violates(
-            error, "workflows_command_one_per_key"
-        ):
-            _check_keys_free(proposal)
-        raise
+        # Two approvals of the same thing at once: the other one has committed its command, which may have ended since.
+        if not any(violates(error, key) for key in _KEYS):
+            raise
+        _check_keys_free(proposal)
+        command = _insert_command(proposal, now)
     record(
         by=by, kind="command.ready", tenant_id=command.tenant_id, subject_type="command", subject_id=command.pk,
         run_id=command.run_id, to_state=command.status, digest=proposal.digest,
         body={"proposal_id": str(proposal.pk), "operation": command.operation, "key": command.idempotency_key},
     )  # fmt: skip
     return command
+
+
+_KEYS = ("workflows_command_one_live_per_business_key", "workflows_command_one_per_key")
+
+
+def _insert_command(proposal: Proposal, now: datetime) -> Command:
+    operation = registry.operation(proposal.operation, proposal.operation_version)
+    return Command.objects.create(
+        id=new_id(), tenant_id=proposal.tenant_id, proposal=proposal, run_id=proposal.run_id,
+        step=Step.objects.get(run_id=proposal.run_id, key=proposal.step), operation=proposal.operation,
+        operation_version=proposal.operation_version, provider=operation.provider, target=proposal.target,
+        business_key=proposal.business_key, idempotency_key=proposal.idempotency_key, created_at=now, due_at=now,
+    )  # fmt: skip
 
 
 def _check_keys_free(proposal: Proposal) -> None:

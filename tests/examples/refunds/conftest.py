@@ -7,9 +7,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.examples.refunds.shop import Shop
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "demo-provider-key"
@@ -107,3 +110,17 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProvide
 def provider(running: RunningProvider) -> Iterator[RunningProvider]:
     yield running
     running.call("DELETE", "/_admin/switches")
+
+
+@pytest.fixture
+def shop(transactional_db: None, provider: RunningProvider, tmp_path: Path, settings: Any) -> "Shop":
+    """Two tenants with people and keys, before the real provider."""
+    # shop.py imports this module for its provider, and models, which can be imported once Django is set up
+    from common.clock import db_clock
+    from tests.examples.refunds.shop import Shop
+    from workflows import registry
+
+    made = Shop(provider, tmp_path / "keys.json", settings)
+    made.open()
+    registry.register_definitions(clock=db_clock)
+    return made

@@ -8,9 +8,7 @@ import pytest
 
 from approvals.models import Proposal
 from approvals.shown import view_of
-from common.clock import db_clock
 from examples.refunds import outcomes
-from tests.examples.refunds.conftest import RunningProvider
 from tests.examples.refunds.shop import Shop, new_event
 from workflows import registry
 from workflows.actions.runs import InvalidRunInput
@@ -19,14 +17,6 @@ from workflows.models import Run, SourceEvent
 
 FILE = Path(outcomes.__file__).with_name("cases.json")
 CASES: list[dict[str, Any]] = json.loads(FILE.read_text())["cases"]
-
-
-@pytest.fixture
-def shop(transactional_db: None, provider: RunningProvider, tmp_path: Path, settings: Any) -> Shop:
-    made = Shop(provider, tmp_path / "keys.json", settings)
-    made.open()
-    registry.register_definitions(clock=db_clock)
-    return made
 
 
 @pytest.mark.django_db
