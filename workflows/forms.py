@@ -16,3 +16,12 @@ class OutcomeForm(forms.Form):
         label="How you know", max_length=500, widget=forms.Textarea(attrs={"rows": 3}),
         help_text="It stands beside the correction for good.",
     )  # fmt: skip
+
+
+class CancelForm(forms.Form):
+    """Why a run should stop."""
+
+    reason = forms.CharField(
+        label="Why it should stop", max_length=500, widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="It stands in the history for good, and whoever was asked to decide reads it.",
+    )  # fmt: skip

@@ -7,6 +7,7 @@ import json
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -22,19 +23,25 @@ from common.clock import db_clock
 from common.display import visible
 from common.errors import NotFound, Refused
 from common.web import http_methods
+from workflows.actions.cancelling import cancel_run
 from workflows.actions.correcting import CORRECTORS, correct_outcome
 from workflows.actions.reading import READERS, open_document
+from workflows.enums import RunStatus
 from workflows.filters import RunFilter
-from workflows.forms import OutcomeForm
+from workflows.forms import CancelForm, OutcomeForm
 from workflows.models import Document, Run
 from workflows.receipt import NoReceiptYet, receipt
 from workflows.screens.listing import run_list
-from workflows.screens.run import run_screen
+from workflows.screens.run import CANCELLERS, run_screen
 from workflows.screens.story import story_of
 from workflows.screens.words import code_words, title_of
 from workflows.selectors import get_run, runs_newest_first
 
 ANY_ROLE: Final = tuple(Role)
+CANCEL_RESULTS: Final = {
+    "cancelled": "The run is cancelled.",
+    "cancel_requested": "Something was sent already. The run stops as soon as it is settled what has happened.",
+}
 
 
 @http_methods(read=("GET", "HEAD"))
@@ -141,6 +148,32 @@ def _corrected(request: HttpRequest, found: Run, form: OutcomeForm) -> bool:
     except Refused as refusal:
         form.add_error(None, refusal.message)
         return False
+    return True
+
+
+@http_methods(read=("GET", "HEAD"), write=("POST",))
+@role_required(*CANCELLERS)
+@never_cache
+def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Cancel a run: the form, and its answer."""
+    found = run_of(request, run_id)
+    form = CancelForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and _cancelled(request, found, form):
+        return redirect("workflows:run", found.pk)
+    ended = found.status in RunStatus.final_states
+    context = {"run": found, "title": title_of(found.workflow), "form": form, "ended": ended}
+    return render(request, "workflows/cancel.html", context, status=422 if form.errors else 200)
+
+
+def _cancelled(request: HttpRequest, found: Run, form: CancelForm) -> bool:
+    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    reason = form.cleaned_data["reason"]
+    try:
+        result = cancel_run(tenant_id=found.tenant_id, run_id=found.pk, reason=reason, by=by, clock=db_clock)
+    except Refused as refusal:
+        form.add_error(None, refusal.message)
+        return False
+    messages.info(request, CANCEL_RESULTS[result])
     return True
 
 

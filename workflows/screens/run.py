@@ -7,6 +7,7 @@ from typing import Final
 
 from django.urls import reverse
 
+from access.enums import Role
 from access.models import Membership
 from access.policies import can_role
 from approvals.models import Proposal
@@ -26,6 +27,7 @@ from workflows.selectors import envelope, next_action
 from workflows.tables import about, outcome_words
 
 R = RunStatus
+CANCELLERS: Final = (Role.OPERATOR, Role.OWNER, Role.ADMIN)
 MOST_EVENTS: Final = 200
 NEXT: Final = {
     "wait": "nothing; it goes on by itself",
@@ -83,6 +85,8 @@ class RunScreen:
     history_href: str
     correct_href: str
     """Where this reader may correct the outcome; empty while the run is live, and for other roles."""
+    cancel_href: str
+    """Where this reader may cancel it; empty once it has ended, and for other roles."""
     packets: str
     """The address of the fragment with what stopped here; the repair desk lies above this app."""
     envelope: str
@@ -105,7 +109,8 @@ def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen
         versions=version_facts(document, run), events=tuple(shown[:MOST_EVENTS]),
         more_events=len(shown) > MOST_EVENTS,
         history_href=reverse("audit:history") + f"?run={run.pk}" if reads_history else "",
-        correct_href=_correct_href(run, membership), packets=f"/repair/run/{run.pk}/",
+        correct_href=_correct_href(run, membership), cancel_href=_cancel_href(run, membership),
+        packets=f"/repair/run/{run.pk}/",
         envelope=visible(json.dumps(document, indent=1, ensure_ascii=True)).replace("↵", ""),
     )  # fmt: skip
 
@@ -113,6 +118,13 @@ def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen
 def _correct_href(run: Run, membership: Membership) -> str:
     may = run.status in R.final_states and can_role(membership, *CORRECTORS)
     return reverse("workflows:outcome", args=[run.pk]) if may else ""
+
+
+def _cancel_href(run: Run, membership: Membership) -> str:
+    may = (
+        run.status not in R.final_states and not run.cancel_requested_at and can_role(membership, *CANCELLERS)
+    )
+    return reverse("workflows:cancel", args=[run.pk]) if may else ""
 
 
 def _target(story: Story) -> str:
