@@ -20,7 +20,7 @@ from common.display import visible
 from common.states_ui import StateUi
 from repair.models import RepairPacket
 from repair.selectors import packets_of_run, same_key_commands
-from repair.tables import SECTION_UI, StoppedRow, cause_words, packet_row
+from repair.tables import StoppedRow, cause_words, packet_row
 from workflows.enums import AttemptStatus, CommandStatus, Effect
 from workflows.models import Attempt, Command, Lookup, Step
 from workflows.registry import UnknownOperation, operation
@@ -31,7 +31,11 @@ from workflows.screens.words import code_words, step_words, title_of
 
 C = CommandStatus
 # What a vote was on, after who gave it and which.
-EXACTLY: Final = {"approve": " exactly this", "reject": " exactly this", "request_changes": " to exactly this"}
+EXACTLY: Final = {
+    "approve": " exactly this",
+    "reject": " exactly this",
+    "request_changes": " to exactly this",
+}
 SHOWN_CLASSES: Final = ("public", "business")
 # States that say that something stopped; the last event before the packet that led elsewhere is what worked last.
 STOPS: Final = (
@@ -75,8 +79,8 @@ class PacketScreen:
     workflow: str
     step: str
     step_place: str
-    resolution: str
     ended_at: datetime | None
+    ways_out: tuple[str, ...]
     known: tuple[Point, ...]
     unknown: tuple[Point, ...]
     command: CommandCard | None
@@ -97,11 +101,11 @@ def packet_screen(packet: RepairPacket, membership: object, now: datetime) -> Pa
     step = next((step for step in story.steps if step.key == packet.step), None)
     history = reverse("audit:history") + f"?run={packet.run_id}" if may_read_history(membership) else ""
     return PacketScreen(
-        row=row, sentence=sentence(packet, command), because=row.summary, ui=SECTION_UI[packet.section],  # type: ignore[attr-defined]
+        row=row, sentence=sentence(packet, command), because=because(row), ui=row.ui,
         cause=cause_words(packet.cause), cause_code=visible(packet.cause), run_id=packet.run_id,
         workflow=f"{title_of(packet.run.workflow)}, version {packet.run.workflow_version}",
         step=step_words(packet.step), step_place=f"{step.position + 1} of {len(story.steps)}" if step else "",
-        resolution=code_words(visible(packet.resolution)), ended_at=packet.ended_at,
+        ended_at=packet.ended_at, ways_out=ways_out(packet, command),
         known=tuple(known(story, packet, command, proposal)), unknown=tuple(not_known(story, command)),
         command=command_card(story, command, now) if command else None,
         approved=tuple(approved(proposal)) if proposal else (), digest=proposal.digest if proposal else "",
@@ -138,6 +142,27 @@ def sentence(packet: RepairPacket, command: Command | None) -> str:
     if command.effect == Effect.NONE:
         return f"{action} {times}. Nothing happened."
     return f"{action} {times}. It happened."
+
+
+def because(row: StoppedRow) -> str:
+    """Why it stopped, or how that was settled; then what was said at first is told as the past it is."""
+    return f"{row.settled} It had stopped because of: {row.cause.lower()}." if row.settled else row.summary
+
+
+def ways_out(packet: RepairPacket, command: Command | None) -> tuple[str, ...]:
+    """How the stop can end in this version; empty where it has."""
+    if packet.ended_at is not None:
+        return ()
+    ways = []
+    if command is not None and command.status == C.UNKNOWN:
+        ways.append("The provider is asked by itself, again and again; what it answers settles the outcome.")
+    if command is not None and command.status == C.HELD:
+        ways.append("It goes on by itself when the hold ends.")
+    ways.append("An operator, workflow owner or admin can cancel the run, on its page or through the API.")
+    return (
+        *ways,
+        "What is still wanted can be asked for anew where it came from: as a new event, with a new run.",
+    )
 
 
 def operation_title(command: Command) -> str:

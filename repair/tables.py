@@ -27,8 +27,8 @@ SECTION_UI: Final[Mapping[str, StateUi]] = {
 }
 SECTION_SAYS: Final[Mapping[str, str]] = {
     UNKNOWN: "Sent, and nobody knows yet whether it happened. Not counted as failed, and never sent again blindly.",
-    PERSON: "Nothing is in doubt; a person has to say how it goes on.",
-    ASK_AGAIN: "Nothing was sent. A person can ask for a new decision.",
+    PERSON: "It does not go on by itself: a person asks anew for what is wanted, or cancels the run.",
+    ASK_AGAIN: "Nothing was sent. It can be asked for anew, as a new event, or the run be cancelled.",
     HELD: "Approved and held back. Nothing is lost, nothing is sent, and it goes on when the hold ends.",
     STALLED: "It has stood still for longer than it should.",
 }
@@ -52,6 +52,21 @@ CAUSES: Final[Mapping[str, str]] = {
     "stalled": "Should have moved by now",
     "turn_never_came": "An earlier event is still worked on",
 }
+# How the last thing that happened to the step settled what had stopped there.
+SETTLED_BY: Final[Mapping[str, str]] = {
+    "approved": "A person approved it.",
+    "cancelled": "The run was cancelled.",
+    "confirmed": "The provider confirmed that it happened.",
+    "dead": "It was given up after its tries; nothing happened.",
+    "did_not_happen": "It turned out that nothing happened.",
+    "proposed": "It was proposed anew.",
+    "refused": "The provider refused it; nothing happened.",
+    "rejected": "A person rejected it; nothing was sent.",
+    "superseded": "A newer version took its place.",
+    "void": "It was never sent; nothing happened.",
+    "withdrawn": "It was taken back; nothing was sent.",
+}
+SETTLED: Final = StateUi("ok", "check-circle", "Settled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +91,33 @@ class StoppedRow:
     overdue: Tone
     raised: int
     status: str
+    ended_at: datetime | None = None
+    """When it was settled; then ``settled`` says how, and there is nothing to wait for."""
+    settled: str = ""
 
 
 def cause_words(cause: str) -> str:
     return CAUSES.get(cause) or code_words(visible(cause)).capitalize()
 
 
+def settled_words(resolution: str) -> str:
+    """How a stop was settled, as a sentence."""
+    return SETTLED_BY.get(resolution) or f"It went on, or ended, as: {code_words(visible(resolution))}."
+
+
 def packet_row(packet: RepairPacket, target: str, now: datetime) -> StoppedRow:
     """``packet`` comes from `repair.selectors.packets`, so it knows its section."""
-    run = packet.run
+    run, over = packet.run, packet.ended_at is not None
     return StoppedRow(
         id=packet.pk, href=reverse("repair:packet", args=[packet.pk]), title=title_of(run.workflow),
         about=visible(target or f"{run.source_system} {run.source_event_id}"), run_id=run.pk,
         run_href=reverse("workflows:run", args=[run.pk]), cause=cause_words(packet.cause),
-        summary=visible(packet.summary), ui=SECTION_UI[packet.section],  # type: ignore[attr-defined]
+        summary=visible(packet.summary), ui=SETTLED if over else SECTION_UI[packet.section],  # type: ignore[attr-defined]
         step=step_words(packet.step), owner=visible(packet.owner), since=packet.opened_at,
-        age=spans.span((now - packet.opened_at).total_seconds()), until=packet.waiting_until,
-        then=then(packet.on_expiry), overdue="bad" if packet.waiting_until <= now else "mute",
-        raised=packet.escalations, status=packet.status,
+        age=spans.span((now - packet.opened_at).total_seconds()),
+        until=None if over else packet.waiting_until, then="" if over else then(packet.on_expiry),
+        overdue="bad" if packet.waiting_until <= now else "mute", raised=packet.escalations, status=packet.status,
+        ended_at=packet.ended_at, settled=settled_words(packet.resolution) if over else "",
     )  # fmt: skip
 
 

@@ -131,6 +131,19 @@ def test_settled_packets_leave_the_list_and_stay_readable(operator: Client, desk
     assert "Settled" in page(operator, f"/repair/{packet.pk}/")
 
 
+def test_a_settled_packet_says_how_and_waits_for_nothing(operator: Client, desk: Desk) -> None:
+    command, packet = unknown_packet(desk)
+    assert "Ways out" in page(operator, f"/repair/{packet.pk}/")
+    desk.till.findings.append(Finding("happened", "re_9"))
+    reconcile(command)
+    for address in (f"/repair/{packet.pk}/", "/repair/?view=closed", f"/repair/run/{packet.run_id}/"):
+        html = page(operator, address)
+        assert "The provider confirmed that it happened." in html, address
+        assert "Nobody knows yet" not in html, address
+        assert "it is escalated" not in html, address
+        assert "Ways out" not in html
+
+
 def test_filters_narrow_rows_and_counts_alike(operator: Client, desk: Desk) -> None:
     one_of_each(desk)
     target = Command.objects.get(status=CommandStatus.HELD).target
