@@ -52,9 +52,13 @@ def volatile_rows(
     specs = [spec for spec in schema.specs if not spec.material and spec.name in volatile]
     rows = _structure_rows(specs, {**arguments, **volatile}, (), "")
     return [
-        ViewRow(label=field.label, text=field.text or "cannot be shown", data_class=field.data_class)
-        for field, _ in rows
+        ViewRow(label=field.label, text=text_or_word(field), data_class=field.data_class) for field, _ in rows
     ]
+
+
+def text_or_word(field: ViewField) -> str:
+    """The shown text, or the word for why there is none: its type cannot be shown, or nothing stands in it."""
+    return "cannot be shown" if field.text is None else field.text or "empty"
 
 
 def _structure_rows(

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from approvals.models import Proposal
+from approvals.refusals import Uninspectable
 from approvals.shown import view_of
 from approvals.viewmodels import ViewDocument, ViewField
+from approvals.viewrows import text_or_word
 
 UNKNOWN_AFTER: Final = frozenset({"", "unknown"})
 LONG: Final = 120
@@ -35,7 +37,10 @@ def difference_rows(proposal: Proposal, view: ViewDocument, *, hide_personal: bo
     """The material fields that differ from the version that this one replaces, in the slip's order."""
     if proposal.supersedes is None:
         return ()
-    earlier = view_of(proposal.supersedes)
+    try:
+        earlier = view_of(proposal.supersedes)
+    except Uninspectable:
+        return (Change("All fields", "", "cannot be read any more", "as on the slip", marked=True),)
     old = {field.pointer: field for field in earlier.fields}
     new = {field.pointer: field for field in view.fields}
     return tuple(
@@ -60,5 +65,5 @@ def told(field: ViewField | None, hide_personal: bool) -> str:
         return "not there"
     if hide_personal and field.data_class == "personal":
         return "⟦personal, not shown to your role⟧"
-    text = field.text or "cannot be shown"
+    text = text_or_word(field)
     return text if len(text) <= LONG else f"{field.lines} lines, {field.characters:,} characters"

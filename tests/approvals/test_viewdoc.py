@@ -219,6 +219,11 @@ def test_everything_around_the_arguments_is_made_visible_too() -> None:
     assert not any(hidden_kind(character) for character in document.to_bytes().decode())
 
 
+def test_an_empty_note_is_called_empty() -> None:
+    """*Cannot be shown* is kept for what has no faithful text."""
+    assert [row.text for row in view(raw={"note": ""}).unbound] == ["empty"]
+
+
 def test_the_arguments_in_the_consequence_are_the_strong_ones() -> None:
     assert view().consequence_runs == (
         ("Refund ", False),
