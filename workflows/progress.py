@@ -108,7 +108,7 @@ def sentence_of(command: Command) -> str:
             return f"{VoidReason(command.void_reason).label}. Nothing happened."
         case C.CANCELLED:
             return "It was cancelled."
-    return "On its way. This page shows each step by itself."
+    return "On its way."
 
 
 def after(command: Command, at: datetime | None) -> str:
