@@ -21,10 +21,9 @@ from approvals.filters import QueueFilter
 from approvals.forms import DecisionForm, Typed, submission_of, typed_in
 from approvals.models import Proposal
 from approvals.screens.bar import RESULTS, Bar, bar_for
-from approvals.screens.proposal import ProposalScreen, Reader, proposal_screen
+from approvals.screens.proposal import ProposalScreen, Reader, proposal_screen, readable_view
 from approvals.screens.queue import cursor_time, queue_screen, waiting
 from approvals.screens.standing import Notice
-from approvals.shown import view_of
 from audit.actors import Actor
 from common.clock import db_clock
 from common.errors import Refused
@@ -82,7 +81,7 @@ def open_part(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     """
     row = proposal_of(request, proposal_id)
     typed, asked = typed_in(request.POST), request.POST.get("open", "")
-    if view_of(row).field_of_part(asked) is None:
+    if readable_view(row).field_of_part(asked) is None:
         raise Http404
     reader = reader_of(request, typed.opened | {asked})
     if not request.htmx:  # type: ignore[attr-defined]
@@ -175,7 +174,8 @@ def bar_fragment(
     toast: Notice | None = None,
 ) -> HttpResponse:
     """The bar, and out of band the facts and the result that stand elsewhere on the page."""
-    context = {"page": screen, "bar": shown, "whole": request.POST.get("in") != PANE, "toast": toast}
+    place = (request.POST if request.method == "POST" else request.GET).get("in")
+    context = {"page": screen, "bar": shown, "whole": place != PANE, "toast": toast}
     return render(request, "approvals/includes/bar_swap.html", context, status=status)
 
 

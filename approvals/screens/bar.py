@@ -89,6 +89,8 @@ def _open_or_closed(screen: ProposalScreen, by: Actor) -> Bar:
     if not screen.is_open:
         ui = state_ui("proposal", screen.status)
         return closed(ui.tone, ui.icon, over_text(screen), follow=bool(screen.progress))
+    if not screen.readable:
+        return closed("bad", "eye-off", "What it would do cannot be shown, so nobody can decide on it.")
     try:
         check_can_decide(proposal, by)
     except DecisionRefused as refusal:

@@ -12,6 +12,8 @@ from common.fields import DataClass
 
 LATE_FROM: Final = 60
 SHOWN_CHARACTERS: Final = 600
+# Kinds that code wrote: their lines are exact values. All others are somebody's own words.
+RECORDS: Final = frozenset({"record", "policy", "classification"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,15 @@ class EvidencePiece:
     asserted: bool
     state: str
     used: int
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is somebody's own words, and not a record: set in the voice of quotes."""
+        return self.kind not in RECORDS
+
+    @property
+    def by_lines(self) -> bool:
+        return "\n" in self.content
 
 
 def evidence_pieces(

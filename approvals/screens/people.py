@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from access.models import User
-from approvals.enums import DecisionKind, ProposalStatus
+from approvals.enums import DecisionKind, ProposalStatus, ReasonCode
 from approvals.models import Decision, Proposal
 from common import spans
 from common.display import visible
@@ -29,6 +29,7 @@ class Person:
     note: str
     at: datetime | None = None
     said: str = ""
+    code: str = ""
     open: bool = False
 
 
@@ -50,7 +51,14 @@ def vote_row(vote: Decision, user_id: UUID) -> Person:
     tone, icon, word = WORDS[vote.kind]
     name = str(vote.user) if vote.user else f"Rule {vote.rule}"
     mine = f"You, {name}" if vote.user_id == user_id else name
-    return Person(tone, icon, mine, word, at=vote.at, said=visible(vote.reason))
+    return Person(
+        tone, icon, mine, word, at=vote.at, said=visible(vote.reason), code=code_word(vote.reason_code)
+    )
+
+
+def code_word(code: str) -> str:
+    """A chosen reason in words; a code of another release stands as it was stored."""
+    return dict(ReasonCode.choices).get(code, code)
 
 
 def people_title(proposal: Proposal) -> str:

@@ -13,13 +13,14 @@ from approvals import receipts
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Proposal
 from approvals.policies import SEES_PERSONAL
+from approvals.refusals import Uninspectable
 from approvals.screens.changes import Change, affected_rows, difference_rows
 from approvals.screens.evidence import EvidencePiece, evidence_pieces, evidence_says
 from approvals.screens.people import Person, names_of, people_rows, people_title, stamp_of, votes_given
 from approvals.screens.queue import next_waiting
 from approvals.screens.standing import Notice, notices_of
 from approvals.shown import view_of
-from approvals.viewmodels import MAIN, ViewDocument, ViewField
+from approvals.viewmodels import MAIN, ViewDocument, ViewField, ViewWarning
 from audit.readers import may_read_history
 from common import spans
 from common.desk_parts import Leader
@@ -41,6 +42,12 @@ CALLS: Final = {
     "mixed_script": "look-alike letters",
     "stacked_marks": "stacked marks",
 }
+UNREADABLE: Final = ViewWarning(
+    code="unreadable",
+    label="The whole proposal",
+    sentence="What was stored for people to read is damaged or was changed afterwards.",
+    acknowledge=False,
+)
 HIDDEN: Final = "⟦personal, not shown to your role⟧"
 
 
@@ -181,8 +188,24 @@ class ProposalScreen:
         )
 
     @property
+    def readable(self) -> bool:
+        """Whether the stored document could be read."""
+        return UNREADABLE not in self.view.warnings
+
+    @property
+    def rule_alone(self) -> bool:
+        """Whether the rule would have let it through, and a person is asked all the same because of the stage."""
+        return self.proposal.policy.get("verdict") == "auto" and self.proposal.needed > 0
+
+    @property
     def because(self) -> str:
-        return str(self.proposal.policy.get("because", ""))
+        """Why a person is asked. A rule of *auto* asks nobody: then it is the workflow's stage that does."""
+        said = str(self.proposal.policy.get("because", ""))
+        if not self.rule_alone:
+            return said
+        mode = Mode(self.proposal.mode)
+        stage = "is on stage approve" if mode == Mode.LIVE else f"only makes {mode.label.lower()} proposals"
+        return f"This workflow {stage}. The rule alone would have let it through: {said}"
 
     @property
     def said(self) -> str:
@@ -191,6 +214,8 @@ class ProposalScreen:
 
     @property
     def policy_says(self) -> str:
+        if self.rule_alone:
+            return "approve by rule; the workflow's stage asks a person"
         words = {
             "ask_one": "ask one person",
             "ask_two": "ask two people",
@@ -202,7 +227,7 @@ class ProposalScreen:
 
 def proposal_screen(proposal: Proposal, reader: Reader, acknowledged: Iterable[str] = ()) -> ProposalScreen:
     """Read everything that the page of one proposal shows to one reader. Nothing is written by it."""
-    view = view_of(proposal)
+    view = readable_view(proposal)
     votes = list(proposal.decisions.filter(replaced_at__isnull=True).select_related("user", "group"))
     names = names_of(proposal)
     following = next_waiting(proposal, reader.membership, reader.now)
@@ -223,10 +248,34 @@ def proposal_screen(proposal: Proposal, reader: Reader, acknowledged: Iterable[s
         people_title=people_title(proposal),
         votes=votes_given(proposal, votes),
         stamp=stamp_of(proposal, votes),
-        notices=notices_of(proposal, votes),
+        notices=(*unreadable_notice(view), *notices_of(proposal, votes)),
         origin=origin_rows(proposal, names, reader),
         next=reverse("approvals:proposal", args=[following]) if following else "",
     )
+
+
+def readable_view(proposal: Proposal) -> ViewDocument:
+    """The stored document; where its bytes cannot be read any more, one without fields that nobody can approve."""
+    try:
+        return view_of(proposal)
+    except Uninspectable:
+        return ViewDocument(
+            operation=proposal.operation,
+            operation_version=proposal.operation_version,
+            contract_digest=proposal.digest,
+            headline=visible(proposal.summary),
+            consequence="What this proposal would do cannot be shown.",
+            fields=(),
+            warnings=(UNREADABLE,),
+            uninspectable=True,
+        )
+
+
+def unreadable_notice(view: ViewDocument) -> tuple[Notice, ...]:
+    """Told first: there is no slip on the page, because nothing can be shown on it."""
+    if UNREADABLE not in view.warnings:
+        return ()
+    return (Notice("bad", "eye-off", "It cannot be shown.", UNREADABLE.sentence),)
 
 
 def slip_field(proposal: Proposal, view: ViewDocument, field: ViewField, reader: Reader) -> SlipField:

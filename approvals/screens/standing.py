@@ -6,8 +6,9 @@ from typing import Final
 
 from django.urls import reverse
 
-from approvals.enums import Mode, ProposalStatus
+from approvals.enums import DecisionKind, Mode, ProposalStatus
 from approvals.models import Decision, Proposal
+from approvals.screens.people import code_word
 from approvals.selectors import duplicate_of
 from common import spans
 from common.display import visible
@@ -67,7 +68,7 @@ def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
             mode = Mode(proposal.mode)
             return "" if mode == Mode.LIVE else f"It is a {mode.label.lower()} proposal: nothing is sent."
         case ProposalStatus.REJECTED:
-            return f"{who(votes)} rejected this version. Nothing was sent."
+            return f"{who(votes)} rejected this version. {reason_of(votes)}Nothing was sent."
         case ProposalStatus.CHANGES_REQUESTED:
             until = spans.utc_text(proposal.decide_by)
             asked = f"{who(votes)} asked for changes{f': “{said}”' if said else ''}."
@@ -79,6 +80,13 @@ def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
         case ProposalStatus.SUPERSEDED:
             return "A newer version has taken its place."
     return f"{STOPPED.get(said, said)} Nothing happened.".strip()
+
+
+def reason_of(votes: Sequence[Decision]) -> str:
+    """The chosen reason of the last no as a sentence with a space after it; empty where none was chosen."""
+    last = next((vote for vote in reversed(votes) if vote.kind == DecisionKind.REJECT), None)
+    word = code_word(last.reason_code) if last else ""
+    return f"Reason: {word}. " if word else ""
 
 
 def who(votes: Sequence[Decision]) -> str:
