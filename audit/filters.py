@@ -8,9 +8,9 @@ from django import forms
 from django.db.models import Q
 
 from audit.finding import as_uuid, found_by
+from audit.kinds import KINDS
 from audit.selectors import Filters
 from common.display import visible
-from common.states_ui import STATES
 
 STRETCHES: Final = {
     "hour": ("Last hour", timedelta(hours=1)),
@@ -24,8 +24,11 @@ GROUPS: Final = {
     "run.": "Runs",
     "step.": "Steps",
     "packet.": "Repair packets",
+    "document.": "Protected documents",
+    "user.": "People and sign-ins",
     "membership.": "Memberships",
-    "session.": "Sessions",
+    "group.": "Groups",
+    "agent.": "Automations",
     "token.": "Tokens",
     "chain.": "Checks of the chain",
 }
@@ -37,11 +40,11 @@ LABELS: Final = {
 
 
 def kind_choices() -> list[tuple[str, Any]]:
-    """Whole groups first, then each state that a thing can reach."""
+    """Whole groups first, then each kind that is recorded."""
     groups = [(prefix, f"All: {word}") for prefix, word in GROUPS.items()]
     single = [
-        (thing.capitalize(), [(f"{thing}.{state}", f"{thing}.{state}") for state in STATES[thing]])
-        for thing in ("proposal", "command", "run", "step", "packet")
+        (thing.capitalize(), [(f"{thing}.{what}", f"{thing}.{what}") for what in happened])
+        for thing, happened in KINDS.items()
     ]
     return [("", "Any event"), *groups, *single]
 
