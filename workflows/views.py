@@ -173,7 +173,7 @@ def _cancelled(request: HttpRequest, found: Run, form: CancelForm) -> bool:
     except Refused as refusal:
         form.add_error(None, refusal.message)
         return False
-    messages.info(request, CANCEL_RESULTS[result])
+    messages.info(request, CANCEL_RESULTS[result], "act")
     return True
 
 
