@@ -9,7 +9,9 @@ class OutcomeForm(forms.Form):
     outcome = forms.RegexField(
         r"^[a-z][a-z0-9_]{1,38}$",
         label="What the user got",
-        help_text="One word in the user's terms, such as refunded, declined or no_action. Lower case, no spaces.",
+        widget=forms.TextInput(attrs={"list": "known-outcomes", "autocomplete": "off"}),
+        help_text="One word in the user's terms: one of those that this workflow knows, or your own. "
+        "Lower case, no spaces.",
         error_messages={"invalid": "Use lower-case letters, digits and underscores, at most 39 of them."},
     )
     reason = forms.CharField(

@@ -18,6 +18,7 @@ from access.enums import Role
 from access.models import Membership
 from access.policies import RoleMissing, can_role
 from access.web import role_required
+from approvals.models import Decision
 from audit.names import names_of, spoken
 from common.clock import db_clock
 from common.display import visible
@@ -34,7 +35,7 @@ from workflows.receipt import NoReceiptYet, receipt
 from workflows.screens.listing import run_list
 from workflows.screens.run import CANCELLERS, run_screen
 from workflows.screens.story import story_of
-from workflows.screens.words import code_words, title_of
+from workflows.screens.words import code_words, known_outcomes, title_of
 from workflows.selectors import get_run, runs_newest_first
 
 ANY_ROLE: Final = tuple(Role)
@@ -96,7 +97,20 @@ def _votes(document: dict[str, Any]) -> list[str]:
     """Who decided what, with names for people; the signed text below it has the ids."""
     votes = document["decision"]["votes"] if document else []
     names = names_of({vote["by"] for vote in votes})
-    return [f"{code_words(vote['decision'])} by {spoken(vote['by'], names)}" for vote in votes]
+    asked = Decision.objects.filter(pk__in=[vote["decision_id"] for vote in votes], group__isnull=False)
+    groups = {str(pk): name for pk, name in asked.values_list("pk", "group__name")}
+    return [
+        f"{code_words(vote['decision'])} by {spoken(vote['by'], names)}{_capacity(vote, groups)}"
+        for vote in votes
+    ]
+
+
+def _capacity(vote: dict[str, Any], groups: dict[str, str]) -> str:
+    """In which role, and for which group, a person voted; a rule has neither."""
+    if not vote["role"]:
+        return ""
+    group = groups.get(vote["decision_id"])
+    return f", as {Role(vote['role']).label.lower()}{f' of {visible(group)}' if group else ''}"
 
 
 @http_methods(read=("GET", "HEAD"), write=("POST",))
@@ -137,7 +151,12 @@ def outcome(request: HttpRequest, run_id: UUID) -> HttpResponse:
     form = OutcomeForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid() and _corrected(request, found, form):
         return redirect("workflows:run", found.pk)
-    context = {"run": found, "title": title_of(found.workflow), "form": form}
+    context = {
+        "run": found,
+        "title": title_of(found.workflow),
+        "form": form,
+        "known": known_outcomes(found.workflow),
+    }
     return render(request, "workflows/outcome.html", context, status=422 if form.errors else 200)
 
 

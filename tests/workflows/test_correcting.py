@@ -30,6 +30,9 @@ def test_an_operator_corrects_and_both_words_are_kept(desk: Desk, client: Client
     run = ended(desk)
     operator = signed_in(desk, client, Role.OPERATOR)
     assert f"/runs/{run.pk}/outcome/" in operator.get(f"/runs/{run.pk}/").content.decode()
+    form = operator.get(f"/runs/{run.pk}/outcome/").content.decode()
+    for outcome in ("paid", "declined", "cancelled", "partial"):
+        assert f'<option value="{outcome}">' in form
     answer = operator.post(
         f"/runs/{run.pk}/outcome/", {"outcome": "refunded", "reason": "The customer showed the receipt."}
     )

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from common.display import visible
 from workflows import registry
 from workflows.enums import HoldReason, OnExpiry, RunStatus, StepKind, StepStatus, WaitingFor
 from workflows.models import Run, Step
@@ -59,6 +60,16 @@ def title_of(workflow: str) -> str:
         return workflow
 
 
+def known_outcomes(workflow: str) -> list[str]:
+    """The outcomes that a workflow's contract names, and those that every run can have."""
+    known = {"declined", "cancelled", "partial"}
+    try:
+        contract = registry.workflow(workflow).contract
+    except UnknownWorkflow:
+        return sorted(known)
+    return sorted({*known, contract.done_outcome, *(row.outcome for row in contract.exceptions)} - {""})
+
+
 def code_words(code: str) -> str:
     """A stable code as words: ``already_refunded`` → ``already refunded``."""
     return code.replace("_", " ")
@@ -71,7 +82,14 @@ def waits_for(run: Run, step: Step | None, hold_reason: str = "") -> str:
         return f"held: {HoldReason(hold_reason).label.lower()}"
     if status == R.RUNNING and step is not None:
         return step_words(step.key)
+    if status == R.WAITING_FOR_DATA and step is not None and question_of(step):
+        return f"{WAITS[status]}: {question_of(step)}"
     return WAITS[status]
+
+
+def question_of(step: Step) -> str:
+    """What a step that waits for data asks for, in the words of the workflow's author."""
+    return visible(str((step.asks or {}).get("question", "")))
 
 
 def then(on_expiry: str) -> str:
