@@ -11,6 +11,8 @@ from uuid import UUID
 
 from django.urls import reverse
 
+from access.models import Membership
+from access.policies import can_role
 from approvals.models import Proposal
 from approvals.shown import view_of
 from audit.readers import may_read_history
@@ -21,6 +23,7 @@ from common.states_ui import StateUi
 from repair.models import RepairPacket
 from repair.selectors import packets_of_run, same_key_commands
 from repair.tables import StoppedRow, cause_words, packet_row
+from workflows.actions.reading import READERS
 from workflows.enums import AttemptStatus, CommandStatus, Effect
 from workflows.models import Attempt, Command, Lookup, Step
 from workflows.registry import UnknownOperation, operation
@@ -92,7 +95,7 @@ class PacketScreen:
     history_href: str
 
 
-def packet_screen(packet: RepairPacket, membership: object, now: datetime) -> PacketScreen:
+def packet_screen(packet: RepairPacket, membership: Membership, now: datetime) -> PacketScreen:
     """``packet`` comes from `repair.selectors.get_packet`."""
     story = story_of(packet.run)
     command = _command(story, packet)
@@ -107,7 +110,7 @@ def packet_screen(packet: RepairPacket, membership: object, now: datetime) -> Pa
         step=step_words(packet.step), step_place=f"{step.position + 1} of {len(story.steps)}" if step else "",
         ended_at=packet.ended_at, ways_out=ways_out(packet, command),
         known=tuple(known(story, packet, command, proposal)), unknown=tuple(not_known(story, command)),
-        command=command_card(story, command, now) if command else None,
+        command=command_card(story, command, now, may_open=can_role(membership, *READERS)) if command else None,
         approved=tuple(approved(proposal)) if proposal else (), digest=proposal.digest if proposal else "",
         proposal_href=reverse("approvals:proposal", args=[proposal.pk]) if proposal else "",
         last_good=last_good(packet, linked=bool(history)), related=tuple(related(story, packet, command, step)),

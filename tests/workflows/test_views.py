@@ -16,6 +16,7 @@ from tests.workflows.conftest import Desk
 from tests.workflows.toy import NOTHING_CAME
 from workflows.enums import RunStatus
 from workflows.models import Document, Run, Step
+from workflows.results import WaitForData
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -132,6 +133,9 @@ def test_a_finished_run_shows_its_whole_life(operator: Client, desk: Desk) -> No
         "command.<wbr>confirmed", "nothing; the result is there", "order:1042", "It happened once.",
     ):  # fmt: skip
         assert text in html, text
+    assert ">Result of Pay, by reference</a>" in html
+    assert "Receipt of Pay</a>" in html
+    assert "approve: acts after a person&#x27;s approval" in html
     assert "hx-trigger" not in html.partition('id="run"')[2].partition(">")[0]
 
 
@@ -168,6 +172,14 @@ def test_an_unknown_outcome_is_called_unknown_and_links_its_packet(operator: Cli
     assert "Effect unknown" in html
     assert "silent" in html
     assert 'data-tone="bad"' not in html
+
+
+def test_a_run_that_waits_for_data_says_what_was_asked(operator: Client, desk: Desk) -> None:
+    desk.till.stages["read"] = WaitForData("Which order is it?", {"type": "object"}, timedelta(days=1))
+    run = desk.start()
+    desk.advance()
+    for address in ("/runs/", f"/runs/{run.pk}/"):
+        assert "data from the requester: Which order is it?" in page(operator, address)
 
 
 def test_a_wish_for_changes_is_quoted_and_every_page_says_the_same(operator: Client, desk: Desk) -> None:
@@ -229,6 +241,7 @@ def test_a_receipt_tells_decision_and_execution_apart(operator: Client, desk: De
     assert "Not final yet." in page(operator, address)
     desk.work()
     html = page(operator, address)
+    assert "approve by ada, as reviewer" in html
     assert "Final." in html
     assert "re_1" in html
     assert "&quot;signature&quot;" in html
@@ -259,6 +272,7 @@ def test_a_protected_document_stays_closed_for_other_roles(desk: Desk, client: C
     run = desk.start()
     client.force_login(factories.make_user(desk.tenant, roles=[role]))
     address = f"/runs/{run.pk}/documents/{run.input_ref}/"
+    assert "/documents/" not in page(client, f"/runs/{run.pk}/").partition('id="envelope-title"')[0]
     assert "Closed for your role." in page(client, address)
     assert client.post(address).status_code == 403
     assert not Event.objects.filter(kind="document.opened").exists()

@@ -18,6 +18,7 @@ from audit.tables import EventRow, event_rows
 from common.display import visible
 from common.states_ui import StateUi, state_ui
 from workflows.actions.correcting import CORRECTORS
+from workflows.actions.reading import READERS
 from workflows.enums import RunStatus, StepStatus
 from workflows.models import Run, Step
 from workflows.screens.steps import StepCard, document_href, step_cards
@@ -38,6 +39,13 @@ NEXT: Final = {
 }
 
 
+STAGES: Final = {
+    "observe": "observe: nothing is sent",
+    "suggest": "suggest: nothing is sent",
+    "prepare": "prepare: nothing is sent",
+    "approve": "approve: acts after a person's approval",
+    "execute": "execute: acts by itself where the policy allows it",
+}
 NEEDS_A_PERSON: Final = {
     R.WAITING_FOR_APPROVAL: "a person decides",
     R.MANUAL_REPAIR: "a person asks anew for what is wanted, or cancels this run",
@@ -95,6 +103,7 @@ class RunScreen:
 def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen:
     """The page of a run for this reader; events lead to the history only for those who may read it."""
     run, reads_history = story.run, may_read_history(membership)
+    may_open = can_role(membership, *READERS)
     rows = events(run.tenant_id, Filters(run_id=run.pk))[: MOST_EVENTS + 1]
     shown = event_rows(rows, linked=reads_history)
     document = envelope(run)
@@ -105,7 +114,8 @@ def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen
         then=then(run.on_expiry) if run.waiting_until else "", final=run.status in R.final_states,
         version=story.version, here=reverse("workflows:run", args=[run.pk]), told=visible(run.user_message),
         outcome=outcome_words(run), done=sum(step.status in StepStatus.final_states for step in story.steps),
-        steps=step_cards(story, now), now=now_facts(story), source=source_facts(story),
+        steps=step_cards(story, now, may_open=may_open), now=now_facts(story),
+        source=source_facts(story, may_open=may_open),
         versions=version_facts(document, run), events=tuple(shown[:MOST_EVENTS]),
         more_events=len(shown) > MOST_EVENTS,
         history_href=reverse("audit:history") + f"?run={run.pk}" if reads_history else "",
@@ -162,12 +172,13 @@ def now_facts(story: Story) -> tuple[Fact, ...]:
     facts.append(Fact("Next action", NEEDS_A_PERSON.get(R(run.status)) or NEXT[next_action(run)]))
     if run.cancel_requested_at:
         facts += [Fact("Cancel asked", visible(run.cancel_reason), at=run.cancel_requested_at)]
+    facts.append(Fact("Stage of the workflow", STAGES.get(run.stage, run.stage)))
     facts += [Fact("Arrived", "", at=run.created_at), Fact("Started", "", at=run.started_at)]
     facts += [Fact("Ended", "", at=run.finished_at)] if run.finished_at else []
     return tuple(facts)
 
 
-def source_facts(story: Story) -> tuple[Fact, ...]:
+def source_facts(story: Story, *, may_open: bool) -> tuple[Fact, ...]:
     """Where it came from, for whom, and how often the same event came again."""
     run = story.run
     names = names_of({run.requested_by, run.on_behalf_of})
@@ -183,7 +194,11 @@ def source_facts(story: Story) -> tuple[Fact, ...]:
     if run.on_behalf_of:
         facts.append(Fact("On behalf of", spoken(run.on_behalf_of, names)))
     facts.append(Fact("Duplicates prevented", str(duplicates)))
-    facts.append(Fact("Input", "protected, by reference", href=document_href(run.pk, run.input_ref)))
+    facts.append(
+        Fact(
+            "Input", "protected, by reference", href=document_href(run.pk, run.input_ref) if may_open else ""
+        )
+    )
     if run.original_id:
         facts.append(
             Fact("Replay of", str(run.original_id)[:8], href=reverse("workflows:run", args=[run.original_id]))
@@ -193,7 +208,7 @@ def source_facts(story: Story) -> tuple[Fact, ...]:
 
 def version_facts(document: dict[str, object], run: Run) -> tuple[Fact, ...]:
     """What code, policy and model it ran under."""
-    facts = [Fact("Workflow", f"{run.workflow}, version {run.workflow_version}"), Fact("Stage", run.stage)]
+    facts = [Fact("Workflow", f"{run.workflow}, version {run.workflow_version}")]
     versions = document["versions"]
     assert isinstance(versions, dict)
     known = [name for name in ("policy", "model", "prompt") if versions.get(name) is not None]

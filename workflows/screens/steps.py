@@ -17,7 +17,7 @@ from workflows.enums import CommandStatus, Effect, HoldReason, SettledBy, StepSt
 from workflows.models import Command, Step
 from workflows.screens.story import Story
 from workflows.screens.tries import Try, seconds, tries_of
-from workflows.screens.words import KINDS, asked_of, code_words, step_state, step_words, then
+from workflows.screens.words import KINDS, asked_of, code_words, question_of, step_state, step_words, then
 
 C = CommandStatus
 
@@ -87,11 +87,12 @@ class StepCard:
     commands: tuple[CommandCard, ...]
 
 
-def step_cards(story: Story, now: datetime) -> tuple[StepCard, ...]:
-    return tuple(step_card(story, step, now) for step in story.steps)
+def step_cards(story: Story, now: datetime, *, may_open: bool) -> tuple[StepCard, ...]:
+    """``may_open``: whether this reader may open protected documents; who may not is led to none."""
+    return tuple(step_card(story, step, now, may_open=may_open) for step in story.steps)
 
 
-def step_card(story: Story, step: Step, now: datetime) -> StepCard:
+def step_card(story: Story, step: Step, now: datetime, *, may_open: bool) -> StepCard:
     commands = story.commands_of(step)
     proposals = story.proposals.get(step.key, ())
     unknown = any(command.status == C.UNKNOWN for command in commands)
@@ -102,10 +103,11 @@ def step_card(story: Story, step: Step, now: datetime) -> StepCard:
         key=step.key, title=step_words(step.key), kind=KINDS.get(step.kind, step.kind),  # type: ignore[call-overload]
         ui=state_ui(thing, state), state=(thing, state), took=took(step, now), attempts=step.attempt,
         lines=lines_of(step), until=step.waiting_until if waiting else None,
-        then=then(step.on_expiry) if waiting else "", result_href=document_href(step.run_id, step.result_ref),
-        kept_hrefs=tuple(document_href(step.run_id, ref) for ref in kept(step)),
+        then=then(step.on_expiry) if waiting else "",
+        result_href=document_href(step.run_id, step.result_ref) if may_open else "",
+        kept_hrefs=tuple(document_href(step.run_id, ref) for ref in kept(step)) if may_open else (),
         receipt_href=receipt_href(step, proposals), proposals=tuple(proposal_card(story, row) for row in proposals),
-        commands=tuple(command_card(story, command, now) for command in commands),
+        commands=tuple(command_card(story, command, now, may_open=may_open) for command in commands),
     )  # fmt: skip
 
 
@@ -123,6 +125,7 @@ def lines_of(step: Step) -> tuple[str, ...]:
     lines = []
     if step.status == StepStatus.WAITING:
         lines.append(f"Waits for {asked_of(step)}.")
+        lines += [f"It was asked: {question_of(step)}"] if question_of(step) else []
     if step.failure_code:
         lines.append(f"Ended as: {code_words(visible(step.failure_code))}.")
     if step.confidence is not None:
@@ -171,12 +174,12 @@ def vote_line(vote: Decision) -> VoteLine:
     return VoteLine(tone, icon, f"{who} {word}", vote.view_digest, vote.at, said)
 
 
-def command_card(story: Story, command: Command, now: datetime) -> CommandCard:
+def command_card(story: Story, command: Command, now: datetime, *, may_open: bool) -> CommandCard:
     return CommandCard(
         id=command.pk, status=command.status, effect=command.effect,
         operation=f"{command.operation}, version {command.operation_version}", key=command.idempotency_key,
         sentence=command_sentence(command), reference=visible(command.provider_reference),
-        result_href=document_href(command.run_id, command.result_ref),
+        result_href=document_href(command.run_id, command.result_ref) if may_open else "",
         tries=tries_of(story.attempts.get(command.pk, ()), story.lookups.get(command.pk, ()), now),
     )  # fmt: skip
 
