@@ -2,6 +2,7 @@
 // answer single keys, and keep focus where a person expects it. Every page works without this file.
 "use strict";
 (() => {
+  document.documentElement.dataset.script = "";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const pad = (number) => String(number).padStart(2, "0");
 
@@ -87,9 +88,11 @@
     button.textContent = keysOn() ? "Single keys are on" : "Single keys are off";
   };
   const rows = () => all(".item > a, .table tbody a.stretch").filter((link) => link.offsetParent);
+  // In the pane, what is decided offers the next one; from a row in focus, keys move over the rows as ever.
+  const offersNext = () => document.querySelector("#pane #decide[data-over]") && !document.activeElement.closest(".item");
   const step = (by) => {
     const links = rows();
-    if (!links.length) return follow(by > 0 ? "next" : "prev");
+    if (!links.length || (by > 0 && offersNext())) return follow(by > 0 ? "next" : "prev");
     const here = links.findIndex((link) => link === document.activeElement || link.hasAttribute("aria-current"));
     const focused = links.indexOf(document.activeElement);
     const at = (focused >= 0 ? focused : here) + by;
@@ -102,6 +105,8 @@
   const press = (sheet) => {
     const button = document.querySelector(`[popovertarget="${sheet}"]`);
     if (shown(button)) document.getElementById(sheet)?.showPopover();
+    // A sheet that stands in the bar after a refusal is open already.
+    else document.querySelector(`#${sheet}.still :is(textarea, input)`)?.focus();
     return shown(button);
   };
   const nextNeed = () => {
@@ -144,9 +149,26 @@
     all(".me-menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
   });
 
+  // ── Where the stylesheet leaves out the pane, a row opens the proposal's own page: htmx never hears of the click.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[hx-target="#pane"]');
+    if (link && !shown(document.getElementById("pane"))) event.stopPropagation();
+  }, true);
+
+  // ── After a decision the focus goes to what it led to: the result, or the bar where there is none yet.
+  document.addEventListener("proposal-decided", () => {
+    const result = [document.getElementById("result"), document.querySelector("#decide .why")].find(shown);
+    result?.focus({ preventScroll: true });
+    result?.scrollIntoView({ block: "center" });
+  });
+
   // ── Swaps
+  // The pane opens the first row by itself: not any more once a person has chosen one, or it would push that aside.
+  let chosen = false;
+  document.addEventListener("htmx:beforeRequest", ({ detail }) => { chosen ||= detail.target.id === "pane" && detail.elt !== detail.target; });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
+    if (target.id === "pane" && event.detail.requestConfig.elt === target && chosen) event.detail.shouldSwap = false;
     // A whole page where a fragment was asked for: signed out, or refused before the view. Show it as a page.
     const page = /^\s*<!doctype/i.test(xhr.responseText);
     if (page && target !== document.body && (xhr.status === 200 || xhr.status === 403)) {

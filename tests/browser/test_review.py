@@ -106,6 +106,7 @@ def test_reading_and_approving_by_keyboard_alone(desk: Callable[[str], Page], te
         page.keyboard.press("Space")
     press(page, "a")
     page.keyboard.press("Enter")
+    expect(page.locator(".htmx-added")).to_have_count(0)
     expect(page.locator(".shown:has(.opened)")).to_be_focused()
     press(page, "a")
     expect(page.locator("#sheet-approve")).to_be_visible()
@@ -153,8 +154,15 @@ def test_a_refusal_keeps_what_was_typed_and_ticked(desk: Callable[[str], Page], 
     assert page.locator("input[name=acknowledged]:checked").count() == 3
     assert violations(page) == []
     shoot(page, "refused", full=False)
-    page.fill("#reject-reason", "The account is new.")
+    # There is a way back, which keeps the ticks, and the bar keeps its Reject all the while.
+    page.click("#sheet-reject >> text=Go back")
+    expect(page.locator("#sheet-reject")).not_to_be_visible()
+    assert page.locator("input[name=acknowledged]:checked").count() == 3
+    press(page, "r")
     page.click("#sheet-reject [value=reject]")
+    expect(page.locator(".refusal")).to_be_visible()
+    page.fill("#reject-reason", "The account is new.")
+    page.click("#decide .acts [value=reject]")
     expect(page.locator("#facts")).to_contain_text("Rejected")
     expect(page.locator("#result")).to_contain_text("Ilse V. rejected this version.")
     assert status_of(proposal) == ProposalStatus.REJECTED
@@ -235,11 +243,75 @@ def test_a_phone_shows_it_all_without_scrolling_sideways(
     expect(page.locator(".acts .btn.danger")).to_be_in_viewport()
 
 
+@pytest.mark.parametrize("width", [390, 1001, 1023, 1024])
+def test_a_row_opens_its_proposal_at_every_width(
+    desk: Callable[[str], Page], tenant: Tenant, page: Page, width: int
+) -> None:
+    """Without room for the pane a row leads to the proposal's own page, and Back to the queue."""
+    proposal = factories.make_proposal(tenant=tenant, summary="Refund of order 42")
+    page.set_viewport_size({"width": width, "height": 800})
+    desk("/review/")
+    page.locator(f"#row-{proposal.pk} > a").click()
+    page.wait_for_url(f"**/review/{proposal.pk}/")
+    expect(page.locator("#say")).to_be_visible()
+    assert (page.locator("#pane").count() == 1) is (width >= 1024)
+    page.go_back()
+    expect(page.locator(f"#row-{proposal.pk}")).to_be_visible()
+    page.locator(f"#row-{proposal.pk} > a").click()
+    expect(page.locator("#say")).to_be_focused(timeout=10_000) if width >= 1024 else page.wait_for_url(
+        "**/01*/"
+    )
+    page.click("[popovertarget=sheet-reject] >> visible=true")
+    page.fill("#reject-reason", "The account is new.")
+    page.click("#sheet-reject [value=reject]")
+    expect(page.locator("#result")).to_contain_text("Ilse V. rejected this version.")
+    assert status_of(proposal) == ProposalStatus.REJECTED
+
+
+def test_the_focus_follows_the_keys(desk: Callable[[str], Page], tenant: Tenant) -> None:
+    """Into the first field of a sheet, and after the decision to what it led to."""
+    proposal = factories.make_proposal(tenant=tenant)
+    page = desk(f"/review/{proposal.pk}/")
+    press(page, "c")
+    expect(page.locator("#changes-reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    press(page, "r")
+    expect(page.locator("#sheet-reject [name=reason_code]").first).to_be_focused()
+    page.keyboard.press("Escape")
+    press(page, "a")
+    page.keyboard.press("Enter")
+    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("#result #progress")).to_be_in_viewport()
+    page.wait_for_timeout(1500)  # the fragment inside has been swapped by then
+    expect(page.locator("#result")).to_be_focused()
+
+
+def test_j_opens_the_next_one_when_the_pane_shows_a_decided_one(
+    desk: Callable[[str], Page], tenant: Tenant
+) -> None:
+    for minutes in (20, 50):
+        until = rows.now() + timedelta(minutes=minutes)
+        factories.make_proposal(tenant=tenant, summary=f"Refund in {minutes}", decide_by=until)
+    page = desk("/review/")
+    page.locator(".item > a").first.click()
+    expect(page.locator("#say")).to_be_focused()
+    press(page, "r")
+    page.fill("#reject-reason", "No.")
+    page.click("#sheet-reject [value=reject]")
+    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("#decide .acts kbd")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator(".item > a[aria-current]")).to_have_text("Refund in 50")
+    expect(page.locator("#decide .acts .btn.primary >> visible=true")).to_be_visible()
+
+
 def test_all_of_it_without_script(browser: Browser, live_server: Any, tenant: Tenant, reviewer: User) -> None:
     proposal = make_full(tenant)
     page = browser.new_context(java_script_enabled=False).new_page()
     sign_in(page, live_server.url, reviewer)
+    assert page.locator("kbd >> visible=true").count() == 0
     page.locator(f"#row-{proposal.pk} > a").click()
+    assert page.locator("kbd >> visible=true").count() == 0
     page.locator("input[name=acknowledged]").first.check()
     page.click(".fold button")
     expect(page.locator(".opened")).to_be_visible()
