@@ -65,6 +65,11 @@ class EventRow:
         """The kind, cut where a narrow column may break it."""
         return re.findall(r"[^._]+[._]*|[._]+", self.kind)
 
+    @property
+    def who_pieces(self) -> list[str]:
+        """The actor, cut after the colon of a code such as ``api:intake``."""
+        return re.findall(r"[^:]+:*|:+", self.who)
+
 
 def kind_ui(kind: str) -> StateUi:
     """How a kind of event is shown: as the state it led to, else by its own name, else by its thing."""

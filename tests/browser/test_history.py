@@ -57,6 +57,31 @@ def test_a_row_closes_again_and_filters_swap_the_list(
     expect(page.locator("tbody a.stretch")).not_to_have_count(1)
 
 
+def test_on_a_phone_codes_break_at_their_colon_and_the_search_stands_in_the_menu(
+    page: Page, live_server: Any, toy: Desk, auditor: User
+) -> None:
+    toy.proposed()
+    sign_in(page, live_server.url, auditor)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{live_server.url}/history/")
+    who = page.locator("td.who bdi", has_text="api:tester").first
+    lines = who.evaluate(
+        """element => [...element.childNodes].filter(node => node.nodeType === 3).map(node => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            return range.getClientRects().length; })"""
+    )
+    assert lines == [1, 1]
+    search = page.get_by_role("search", name="Search, in the menu")
+    expect(search).to_be_hidden()
+    page.locator(".me-menu > summary").click()
+    expect(search).to_be_visible()
+    assert violations(page) == []
+    search.get_by_role("searchbox").fill("order:1042")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{live_server.url}/history/?q=order%3A1042")
+
+
 def test_everything_works_without_script(
     browser: Browser, live_server: Any, toy: Desk, auditor: User
 ) -> None:
