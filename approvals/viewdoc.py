@@ -78,10 +78,7 @@ def build_view(
         consequence=visible(consequence),
         fields=tuple(field for field, _ in rows),
         bound=tuple(ViewRow(label=visible(label), text=visible(text)) for label, text in bound),
-        unbound=(
-            *volatile_rows(schema, arguments, volatile or {}),
-            *(ViewRow(label=ASSERTED, text=visible(text)) for text in asserted),
-        ),
+        unbound=(*volatile_rows(schema, arguments, volatile or {}), *_asserted_rows(asserted)),
         changes=tuple(_shown_change(change) for change in changes),
         evidence=tuple(_shown_evidence(piece) for piece in evidence),
         warnings=(*(warning for _, own in rows for warning in own), *(_shown_warning(w) for w in warnings)),
@@ -89,6 +86,10 @@ def build_view(
     if _reads_back(document, arguments):
         return document
     return document.model_copy(update={"uninspectable": True, "warnings": (_CANNOT_SHOW, *document.warnings)})
+
+
+def _asserted_rows(asserted: Sequence[str]) -> list[ViewRow]:
+    return [ViewRow(label=ASSERTED, text=visible(text)) for text in asserted]
 
 
 def _shown_change(change: ViewChange) -> ViewChange:
