@@ -197,7 +197,7 @@ def _changes_requested(
 
 def _expired(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
     """Nobody decided in time. What then happens, the contract says; approval it never is."""
-    summary = "Nobody decided in time. It can be asked again."
+    summary = "Nobody decided in time. To ask again takes a new proposal."
     end_by_expiry(run, step, "approval_expired", summary, steps, by=by, now=now, proposal_id=proposal.pk)
 
 
@@ -209,7 +209,7 @@ def _withdrawn(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: 
 def _invalidated(
     run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
 ) -> None:
-    summary = "The proposal is no longer valid. It can be asked again."
+    summary = "The proposal is no longer valid. To ask again takes a new one."
     stop_step(run, step, "proposal_invalidated", summary, by=by, now=now, proposal_id=proposal.pk)
 
 

@@ -130,9 +130,9 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
 _SUMMARIES = {
     "refused": "The provider refused the action. Nothing happened.",
     "dead": "It was tried as often as allowed, or must not be tried again. Nothing happened.",
-    "lapsed": "The time to execute was over. {nothing}; it can be asked again.",
-    "policy": "The policy changed after the approval. {nothing}; it can be asked again.",
-    "pin": "The record changed after the approval. {nothing}; it can be asked again.",
+    "lapsed": "The time to execute was over. {nothing}; to ask again takes a new proposal.",
+    "policy": "The policy changed after the approval. {nothing}; to ask again takes a new proposal.",
+    "pin": "The record changed after the approval. {nothing}; to ask again takes a new proposal.",
     "digest": "The stored contract is not what was approved. {nothing}.",
     "unknown": "A request went out and no complete answer came back. Nobody knows yet whether it happened.",
     "key_reused": "The provider says that this key came before with other parameters. Nobody knows what happened.",
