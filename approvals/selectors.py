@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from approvals.enums import DecisionKind, Mode, ProposalStatus
+from approvals.enums import Mode, ProposalStatus
 from approvals.models import Decision, Proposal
 from approvals.policies import standing_votes
 from common.cursors import PAGE, Page, page
@@ -74,11 +74,6 @@ def shown_status(proposal: Proposal, now: datetime) -> str:
     if proposal.status in TIMED and now >= proposal.decide_by:
         return S.EXPIRED.value
     return str(proposal.status)
-
-
-def approvals_given(proposal: Proposal) -> int:
-    """How many standing votes approve."""
-    return sum(vote.kind == DecisionKind.APPROVE for vote in standing_votes(proposal))
 
 
 def last_decision(proposal: Proposal) -> Decision | None:

@@ -8,7 +8,6 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
-from workflows import registry
 from workflows.enums import NextAction, RunStatus, StepKind
 from workflows.models import Attempt, Command, Run, Step
 
@@ -149,11 +148,3 @@ def _text(value: UUID | None) -> str | None:
 
 def _iso(at: datetime | None) -> str | None:
     return at.isoformat().replace("+00:00", "Z") if at is not None else None
-
-
-def stage_titles(run: Run) -> dict[str, str]:
-    """What the steps are called on a page."""
-    return {
-        stage.key: stage.key.replace("_", " ").capitalize()
-        for stage in registry.workflow(run.workflow).stages
-    }
