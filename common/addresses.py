@@ -187,6 +187,18 @@ def look_up(target: Target, deadline: Deadline, resolver: Resolver = system_reso
     return check_addresses(found, trusted=target.trusted)
 
 
+def check_literal(target: Target) -> None:
+    """Refuse a target whose host is written as an address that may not be called. A name is for `look_up` to check.
+
+    Raises :class:`AddressRefused`.
+    """
+    try:
+        literal = str(ipaddress.ip_address(target.host))
+    except ValueError:
+        return
+    check_addresses([literal], trusted=target.trusted)
+
+
 def _resolve_in_thread(target: Target, deadline: Deadline, resolver: Resolver) -> list[str]:
     if not LOOKUPS.acquire(timeout=deadline.remaining()):
         raise NoLookupSlot(NoLookupSlot.__doc__)

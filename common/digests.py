@@ -20,6 +20,7 @@ from common.strictjson import canonicalize
 
 CONTRACT_DOMAIN: Final = b"placet.contract.v1\n"
 VIEW_DOMAIN: Final = b"placet.view.v1\n"
+LIST_DOMAIN: Final = b"placet.bulk-list.v1\n"
 KEY_DOMAIN: Final = b"placet.key.v1"
 TENANT_KEY_DOMAIN: Final = b"placet.tenant-key.v1"
 
@@ -32,6 +33,11 @@ def contract_digest(canonical: bytes) -> str:
 def view_digest(canonical: bytes) -> str:
     """SHA-256 over the domain line and the view document's canonical bytes: what the reviewer was shown."""
     return hashlib.sha256(VIEW_DOMAIN + canonical).hexdigest()
+
+
+def bulk_list_digest(rows: list[list[str]]) -> str:
+    """SHA-256 over the domain line and the canonical rows: what a list showed from which several were decided."""
+    return hashlib.sha256(LIST_DOMAIN + canonicalize(rows)).hexdigest()
 
 
 def content_hash(source: Any) -> str:

@@ -16,6 +16,8 @@ from typing import Final, Literal
 
 import regex
 
+from common.lookalikes import odd_digits, reads_as, twin_words
+
 LINE_FEED: Final = "↵\n"
 TAB: Final = "⇥"
 SPACE: Final = "·"
@@ -32,7 +34,11 @@ _IGNORABLE: Final = regex.compile(r"\p{Default_Ignorable_Code_Point}")
 _ESCAPED: Final = re.compile(r"⟦U\+((?:10|[0-9A-F])?[0-9A-F]{4})⟧")
 _EDGE_SPACES: Final = re.compile(r"^ +| +$| {2,}", re.MULTILINE)
 _SHOWN_EDGE_SPACES: Final = re.compile(r"^ +| +(?=↵?$)| {2,}", re.MULTILINE)
-_STACKED: Final = regex.compile(r"\p{Mn}{4,}")
+_STACKED: Final = regex.compile(r"[\p{Mn}\p{Me}]{4,}")
+_OVERLAYS: Final = regex.compile(r"[\u0334-\u0338\u20d2\u20d3\u20d8-\u20da\u20e5\u20e6\u20ea\u20eb\p{Me}]")
+"""Marks that strike through or ring what they stand on: "do not" with them reads as withdrawn."""
+_LOOSE: Final = regex.compile(r"(?<=^|[\s↵⇥·⟧])\p{M}+|(?<=\p{M}{3})\p{M}+")
+"""Marks without a letter, which join whatever stands before the text, and those that would pile up on one."""
 
 PieceKind = Literal["text", "cp", "ws", "odd"]
 
@@ -69,6 +75,9 @@ _SENTENCES: Final[dict[str, tuple[str, bool]]] = {
     "private_use": ("The text holds private-use characters, which look different in every font.", True),
     "unassigned": ("The text holds code points that stand for no character.", True),
     "mixed_script": ("A word mixes letters of different scripts that can look alike.", True),
+    "lookalike_word": ("A word is made of letters from elsewhere that look like ordinary ones.", True),
+    "odd_digits": ("The text holds digits other than 0 to 9, which can be misread.", True),
+    "overlay_marks": ("The text holds marks that strike letters through, or ring them.", True),
     "stacked_marks": ("The text stacks many marks on one letter, which can cover what is near it.", True),
     "rtl_text": ("The text is written from right to left, in part or as a whole.", False),
     "not_nfc": (
@@ -106,6 +115,8 @@ def visible(text: str) -> str:
     spaces are `·`, and every character that hides, deceives or imitates our signs is `⟦U+XXXX⟧`.
     """
     shown = "".join(_shown(character) for character in text)
+    if not shown.isascii():
+        shown = _LOOSE.sub(lambda found: "".join(map(_code_point, found[0])), shown)
     return _SHOWN_EDGE_SPACES.sub(lambda found: SPACE * len(found[0]), shown)
 
 
@@ -115,8 +126,12 @@ def _shown(character: str) -> str:
     if character == "\t":
         return TAB
     if character in _MARKS or hidden_kind(character):
-        return f"⟦U+{ord(character):04X}⟧"
+        return _code_point(character)
     return character
+
+
+def _code_point(character: str) -> str:
+    return f"⟦U+{ord(character):04X}⟧"
 
 
 def unveil(shown: str) -> str:
@@ -136,6 +151,8 @@ def hidden_kind(character: str) -> str | None:
         return "tag_chars"
     if _SELECTOR.match(character):
         return "variation_selector"
+    if _OVERLAYS.match(character):
+        return "overlay_marks"
     return _hidden_by_category(character)
 
 
@@ -165,6 +182,10 @@ def codes_of(text: str) -> frozenset[str]:
     codes |= _form_codes(text)
     if mixed_words(text):
         codes.add("mixed_script")
+    if twin_words(text):
+        codes.add("lookalike_word")
+    if odd_digits(text):
+        codes.add("odd_digits")
     if text.count("\n") + 1 > MANY_LINES:
         codes.add("many_lines")
     if len(text) > LONG_TEXT:
@@ -249,8 +270,16 @@ def odd_letters(word: str) -> tuple[str, ...]:
 
 
 def explained(text: str) -> tuple[str, ...]:
-    """One line for each mixed word, with the odd letters as code points and their names in plain sight."""
-    return tuple(_explained_word(word) for word in dict.fromkeys(mixed_words(text)))[:8]
+    """One line for each word that is not what it seems, with the odd letters and digits as code points and names."""
+    words = [_explained_word(word) for word in dict.fromkeys(mixed_words(text))]
+    words += [f"{_twin(word)} reads as {reads_as(word)}" for word in dict.fromkeys(twin_words(text))]
+    digits = [f"{_code_point(digit)} is {name_of(digit)}, {int(digit)}" for digit in odd_digits(text)]
+    return (*words[:8], *digits[:10])
+
+
+def _twin(word: str) -> str:
+    """A look-alike word with every letter from elsewhere spelled out."""
+    return spelled_out(word, [character for character in word if not character.isascii()])
 
 
 def _explained_word(word: str) -> str:

@@ -14,7 +14,7 @@ import structlog
 log = structlog.get_logger(__name__)
 
 COALESCE_S = 0.005
-"""Rings within this time become one message."""
+"""Rings within this time after a message become one more."""
 
 
 class Doorbell:
@@ -45,11 +45,11 @@ class Doorbell:
             with self._wake:
                 while not self._waiting:
                     self._wake.wait()
-            time.sleep(COALESCE_S)
-            with self._wake:
                 tasks, self._waiting = self._waiting, set()
             for task in sorted(tasks):
                 self._try(task)
+            # After the first ring and not before it: one alone is heard at once, and of a burst the rest is one more.
+            time.sleep(COALESCE_S)
 
     def _try(self, task: str) -> None:
         try:

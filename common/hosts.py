@@ -7,11 +7,13 @@ it); what they read as in other scripts is an explanation beside it.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 import idna
 
-from common.display import Flag, name_of, spelled_out
+from common.display import Flag, hidden_kind, name_of, spelled_out
+from common.lookalikes import ALIKE
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 _NUMERIC: Final = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*", re.ASCII)
@@ -30,21 +32,6 @@ _INTERNAL: Final = frozenset(
         "arpa",
     )
 )
-
-# What the most used look-alikes of other scripts read as: enough to warn, never used for a digest.
-_LOOKALIKES: Final = str.maketrans(
-    {
-        # Cyrillic
-        "а": "a", "в": "b", "г": "r", "е": "e", "з": "3", "і": "i", "ј": "j", "к": "k", "м": "m", "н": "h",
-        "о": "o", "п": "n", "р": "p", "с": "c", "т": "t", "у": "y", "х": "x", "ь": "b", "ѕ": "s", "ѵ": "v",
-        "ԁ": "d", "һ": "h", "ӏ": "l", "ԛ": "q", "ԝ": "w",
-        # Greek
-        "α": "a", "ε": "e", "ι": "i", "κ": "k", "ν": "v", "ο": "o", "ρ": "p", "τ": "t", "υ": "u", "χ": "x",
-        "ω": "w",
-        # Latin beyond ASCII
-        "ı": "i", "ɡ": "g", "ɑ": "a", "ɩ": "i", "ʟ": "l",
-    }
-)  # fmt: skip
 
 
 class HostRefused(ValueError):
@@ -93,13 +80,25 @@ def readable(name: str) -> str:
 
 def notes_on(name: str) -> tuple[tuple[str, ...], tuple[Flag, ...]]:
     """Explanations and flags of an ASCII host name; both empty for an ordinary one."""
+    front = _in_front(name)
+    flags = (
+        [
+            _warning(
+                "host_in_front", f"The host begins like {front}, and is another one: it ends in {_end(name)}."
+            )
+        ]
+        if front
+        else []
+    )
     shown = readable(name)
     if shown == name:
-        return (), ()
-    flags = [_warning("idn_host", "The host is written in letters beyond ASCII; it is shown as punycode.")]
+        return (), tuple(flags)
+    flags.append(
+        _warning("idn_host", "The host is written in letters beyond ASCII; it is shown as punycode.")
+    )
     odd = [letter for letter in dict.fromkeys(shown) if not letter.isascii()]
     sub = [f"reads as {spelled_out(shown, odd)}: " + ", ".join(name_of(letter) for letter in odd)]
-    twin = shown.translate(_LOOKALIKES)
+    twin = shown.translate(ALIKE)
     if twin.isascii():
         flags.append(
             _warning("lookalike_host", f"The host can be mistaken for {twin}, which is another one.")
@@ -107,5 +106,49 @@ def notes_on(name: str) -> tuple[tuple[str, ...], tuple[Flag, ...]]:
     return tuple(sub), tuple(flags)
 
 
+_ENDINGS: Final = frozenset({"com", "org", "net", "gov", "edu", "mil"})
+
+
+def _in_front(name: str) -> str:
+    """What looks like a whole host at the beginning of another: bank.com of bank.com.evil.example.
+
+    The last two names are left out: they are the owner's, or an ending such as com.au.
+    """
+    labels = name.split(".")
+    at = next((i for i in range(1, len(labels) - 2) if labels[i] in _ENDINGS), 0)
+    return ".".join(labels[: at + 1]) if at else ""
+
+
+def _end(name: str) -> str:
+    return ".".join(name.split(".")[-2:])
+
+
 def _warning(code: str, sentence: str) -> Flag:
     return Flag(code, sentence, acknowledge=True)
+
+
+_ALIKE: Final = str.maketrans(
+    {"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "$": "s", "2": "z", "8": "b", "_": "-"}
+)
+
+
+def likeness(text: str) -> str:
+    """What a hurried reader takes a name for: two texts with one likeness are easily mistaken for each other.
+
+    Case, spaces, marks and invisible characters fall away; letters and digits that look alike become one. It is for
+    comparing only, never for a digest.
+    """
+    name = text.removesuffix(".")
+    shown = readable_or_same(name) if "xn--" in name else name
+    # Capitals of other scripts have other twins than their small letters: Ν is N, and ν is v.
+    plain = unicodedata.normalize("NFKD", shown.translate(ALIKE).casefold()).translate(ALIKE)
+    letters = "".join(c for c in plain if not (c.isspace() or unicodedata.combining(c) or hidden_kind(c)))
+    return letters.translate(_ALIKE).replace("rn", "m").replace("vv", "w").replace("cl", "d")
+
+
+def readable_or_same(name: str) -> str:
+    """An ASCII host name in the scripts it stands for, or as it is where it stands for nothing."""
+    try:
+        return readable(name)
+    except HostRefused:
+        return name

@@ -12,6 +12,8 @@ from typing import Annotated, Final
 from django.conf import settings
 from ninja import Query
 
+from common.dbroles import end_reading
+
 LONGEST_S: Final = 30.0
 """A longer wait is cut to this."""
 POLL_S: Final = 0.2
@@ -59,6 +61,7 @@ def wait_until(changed: Callable[[], bool], seconds: float, *, places: Waiters =
     try:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
+            end_reading()
             time.sleep(min(POLL_S, left))
             if changed():
                 return

@@ -9,9 +9,11 @@ seen; what that means for a command is classified elsewhere.
 """
 
 import http.client
+import os
 import re
 import socket
 import ssl
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -33,6 +35,7 @@ from common.addresses import (
     parse_target,
     system_resolver,
 )
+from common.crashpoints import asked_for, crashpoint
 from common.deadline import Deadline
 from common.wire import Oversized, Wire
 from common.wire_pool import WirePool
@@ -46,6 +49,11 @@ OWN_HEADERS = frozenset(
 """Headers that decide framing or coding: the sender writes them, or leaves them out, itself."""
 
 CHUNK = 65536
+
+_making_tls = threading.Lock()
+os.register_at_fork(
+    before=_making_tls.acquire, after_in_parent=_making_tls.release, after_in_child=_making_tls.release
+)
 
 
 class NotSentKind(StrEnum):
@@ -134,9 +142,16 @@ class Sender:
         resolver: Resolver = system_resolver,
     ) -> None:
         self.policy = policy
-        self.tls = tls or ssl.create_default_context()
         self.resolver = resolver
         self.pool = WirePool()
+        self._tls = tls
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """Made when the first https address is called: reading the certificates takes as long as many calls."""
+        with _making_tls:
+            self._tls = self._tls or ssl.create_default_context()
+            return self._tls
 
     def send(self, request: OutgoingRequest, deadline: Deadline) -> Outcome:
         """One try of ``request`` that ends at the deadline, whatever the other side does."""
@@ -225,7 +240,7 @@ def _exchange(wire: Wire, data: bytes, request: OutgoingRequest, deadline: Deadl
     """Write, then read; the second value says whether the connection may serve another request."""
     wire.begin(deadline, request.max_bytes)
     try:
-        wire.write(data, deadline)
+        _write(wire, data, deadline)
         return _read_answer(wire, request)
     except TimeoutError as error:
         kind, detail = NoAnswerKind.TIMEOUT, _reason(error)
@@ -237,6 +252,15 @@ def _exchange(wire: Wire, data: bytes, request: OutgoingRequest, deadline: Deadl
     except Exception as error:  # noqa: BLE001 - bytes have left: whatever the parser trips over is no answer
         kind, detail = NoAnswerKind.MALFORMED, _reason(error)
     return _unfinished(wire, kind, detail), False
+
+
+def _write(wire: Wire, data: bytes, deadline: Deadline) -> None:
+    """All of it at once, except where a test wants this process to end in the middle."""
+    half = len(data) // 2 if asked_for("CP6") else 0
+    wire.write(data[:half], deadline)
+    crashpoint("CP6")
+    wire.write(data[half:], deadline)
+    crashpoint("CP7")
 
 
 def _unfinished(wire: Wire, kind: NoAnswerKind, detail: str) -> NotSent | NoAnswer:
@@ -310,9 +334,16 @@ def _sender_trusting(hosts: tuple[str, ...]) -> Sender:
 
 
 def send(request: OutgoingRequest, deadline: Deadline) -> Outcome:
-    """Send ``request`` once under the operator's policy.
+    """Send ``request``, to an address that the operator or installed code has chosen, once.
 
     The setting ``OUTGOING_TRUSTED_HOSTS`` lists each ``host:port`` that may use http or a private address.
     """
-    hosts = tuple(getattr(settings, "OUTGOING_TRUSTED_HOSTS", ()))
-    return _sender_trusting(hosts).send(request, deadline)
+    return _sender_trusting(tuple(settings.OUTGOING_TRUSTED_HOSTS)).send(request, deadline)
+
+
+def send_where_told(request: OutgoingRequest, deadline: Deadline) -> Outcome:
+    """Send ``request``, to an address that somebody of one organisation has chosen, once.
+
+    What the operator trusts for providers is not theirs to call: ``OUTGOING_TOLD_HOSTS`` is a list of its own.
+    """
+    return _sender_trusting(tuple(settings.OUTGOING_TOLD_HOSTS)).send(request, deadline)

@@ -105,6 +105,16 @@ class RefusedJson(Refused):
         super().__init__(refused.message, path=refused.path)
 
 
+_LENGTH: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
+
+
+def check_length(request: HttpRequest, most: int) -> None:
+    """Raises BodyTooLarge for more than ``most`` bytes, and for a length that is not in plain digits."""
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if not _LENGTH.fullmatch(length) or int(length) > most:
+        raise BodyTooLarge(limit=most)
+
+
 STRICT_JSON_CODES: Final = (
     "bom", "confusable_keys", "duplicate_key", "integer_out_of_range", "invalid_utf8", "key_too_long",
     "lone_surrogate", "noncharacter", "not_canonical", "nul", "number_overflow", "number_precision",

@@ -46,6 +46,13 @@ def clock_left(seconds: float) -> str:
     return span(whole)
 
 
+def left(seconds: float) -> str:
+    """The time left in words for a row of a list, in whole days from a day on; ``over`` once it is."""
+    if seconds <= 0:
+        return "over"
+    return span(seconds if seconds < DAY else seconds - seconds % DAY)
+
+
 def urgency(seconds: float) -> Tone:
     """Return the tone of a deadline that is ``seconds`` away."""
     if seconds < URGENT:

@@ -85,12 +85,25 @@ ATTEMPT: Mapping[str, StateUi] = {
     "released": StateUi("mute", "undo", "Released"),
 }
 
+HOLD: Mapping[str, StateUi] = {
+    "in_force": StateUi("held", "snow", "In force"),
+    "trial": StateUi("held", "send", "One call is tried"),
+    "lifting": StateUi("wait", "running", "Being lifted"),
+    "lifted": StateUi("mute", "undo", "Lifted"),
+}
+
 PACKET: Mapping[str, StateUi] = {
     "open": StateUi("wait", "inbox", "Open"),
     "in_progress": StateUi("act", "running", "In progress"),
     "awaiting_second": StateUi("wait", "users", "Awaiting a second person"),
     "resolved": StateUi("ok", "check-circle", "Resolved"),
     "abandoned": StateUi("mute", "ban", "Abandoned"),
+}
+
+INCIDENT: Mapping[str, StateUi] = {
+    "open": StateUi("bad", "flag", "Open"),
+    "contained": StateUi("held", "lock", "Contained"),
+    "closed": StateUi("mute", "check-circle", "Closed"),
 }
 
 EVIDENCE: Mapping[str, StateUi] = {
@@ -115,13 +128,31 @@ EFFECT: Mapping[str, StateUi] = {
     "unknown": StateUi("unknown", "unknown", "Effect unknown"),
 }
 
+CALLBACK: Mapping[str, StateUi] = {
+    "pending": StateUi("wait", "hourglass", "Waiting"),
+    "delivered": StateUi("ok", "check-circle", "Delivered"),
+    "superseded": StateUi("mute", "layers", "A newer state is told"),
+    "dead": StateUi("bad", "x-circle", "Given up"),
+}
+
+DISPATCH: Mapping[str, StateUi] = {
+    "pending": StateUi("wait", "hourglass", "Waiting"),
+    "delivered": StateUi("ok", "check-circle", "Delivered"),
+    "moot": StateUi("mute", "ban", "No longer needed"),
+    "dead": StateUi("bad", "x-circle", "Given up"),
+}
+
 STATES: Mapping[str, Mapping[str, StateUi]] = {
     "run": RUN,
     "step": STEP,
     "proposal": PROPOSAL,
     "command": COMMAND,
     "attempt": ATTEMPT,
+    "hold": HOLD,
     "packet": PACKET,
+    "incident": INCIDENT,
+    "dispatch": DISPATCH,
+    "callback": CALLBACK,
     "evidence": EVIDENCE,
     "mode": MODE,
     "effect": EFFECT,

@@ -15,7 +15,7 @@ from ninja.parser import Parser
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from common.errors import InvalidInput
-from common.problems import BadRequest, BodyTooLarge, NotJson
+from common.problems import BadRequest, NotJson, check_length
 from common.strictjson import DEFAULT_LIMITS, JsonValue, Limits, parse
 
 if TYPE_CHECKING:
@@ -27,7 +27,11 @@ SMALL: Final = DEFAULT_LIMITS
 LARGE: Final = Limits(
     max_bytes=2_097_152, max_depth=40, max_nodes=200_000, max_string=1_048_576, object_only=False
 )
-"""Bodies with evidence, and arrays of many items. What they carry passes its own limits again."""
+"""Arrays of many items. What they carry passes its own limits again."""
+EVIDENCE: Final = Limits(
+    max_bytes=8_388_608, max_depth=40, max_nodes=200_000, max_string=8_388_608, object_only=False
+)
+"""Bodies with pieces of evidence: a log or a thread of some megabytes is read a page at a time by whoever decides."""
 
 
 class Body(BaseModel):
@@ -52,9 +56,7 @@ def _check_headers(request: HttpRequest, limits: Limits) -> None:
         raise NotJson
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise NotJson
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if not length.isdecimal() or int(length) > limits.max_bytes:
-        raise BodyTooLarge(limit=limits.max_bytes)
+    check_length(request, limits.max_bytes)
 
 
 class _StrictModel(BodyModel):
@@ -74,6 +76,10 @@ class _LargeModel(_StrictModel):
     limits: ClassVar[Limits] = LARGE
 
 
+class _EvidenceModel(_StrictModel):
+    limits: ClassVar[Limits] = EVIDENCE
+
+
 class StrictBody(NinjaBody):  # type: ignore[misc]  # django-ninja's way, though pydantic calls it final
     """Marks a parameter as the strictly read body of at most 256 KiB."""
 
@@ -91,6 +97,12 @@ class LargeBody(StrictBody):  # type: ignore[misc]
     """The same for bodies of at most 2 MiB."""
 
     _model = _LargeModel
+
+
+class EvidenceBody(StrictBody):  # type: ignore[misc]
+    """The same for bodies of at most 8 MiB."""
+
+    _model = _EvidenceModel
 
 
 class BadText(InvalidInput):

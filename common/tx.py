@@ -7,6 +7,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection, transaction
 
+from common.dbroles import as_system
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,21 +27,27 @@ def action(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with transaction.atomic(durable=True):
-            _gathered.bags = {}
+            _gathered.bags, _gathered.memo = {}, {}
             try:
                 result = function(*args, **kwargs)
                 flush()
             finally:
-                _gathered.bags = None
+                _gathered.bags = _gathered.memo = None
             return result
 
     return run
+
+
+def system_action(function: Callable[P, R]) -> Callable[P, R]:
+    """An `action` of the system role: about a person of several tenants, or of one that is not known yet."""
+    return as_system()(action(function))
 
 
 class _Gathered(threading.local):
     """What the action of this thread has still to write before it commits; None outside an action."""
 
     bags: dict[Callable[[list[Any]], None], list[Any]] | None = None
+    memo: dict[Any, Any] | None = None
 
 
 _gathered = _Gathered()
@@ -67,3 +75,10 @@ def require_transaction() -> None:
     """Refuse to go on outside a transaction: what follows would commit row by row."""
     if not connection.in_atomic_block:
         raise NoTransaction(NoTransaction.__doc__)
+
+
+def memo() -> dict[Any, Any] | None:
+    """What the running action has read and need not read again; gone when it ends. None outside an action, and inside
+    a savepoint, with which what was written may be undone.
+    """
+    return None if connection.savepoint_ids else _gathered.memo

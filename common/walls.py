@@ -54,19 +54,22 @@ class Wall(pgtrigger.Trigger):
 
 
 class Frozen(Wall):
-    """Columns that never change after the INSERT, and rows that are never deleted."""
+    """Columns that never change after the INSERT, and rows that are never deleted, or not before they have ended."""
 
     when = pgtrigger.Before
     operation = pgtrigger.Update | pgtrigger.Delete
 
     def __init__(
-        self, *, name: str, fields: Sequence[str], once: Sequence[str] = (), erasable: Sequence[str] = ()
-    ) -> None:
+        self, *, name: str, fields: Sequence[str], once: Sequence[str] = (), erasable: Sequence[str] = (),
+        kept_until: str = "",
+    ) -> None:  # fmt: skip
         """``once`` names columns that are NULL until they get their one value, such as the time of an end.
 
-        ``erasable`` names columns that may become NULL, once and for ever, and nothing else.
+        ``erasable`` names columns that may become NULL, once and for ever, and nothing else. ``kept_until`` names the
+        column with the time of a row's end: from a day after it on, the row may be deleted.
         """
         self.frozen, self.once, self.erasable = tuple(fields), tuple(once), tuple(erasable)
+        self.kept_until = kept_until
         super().__init__(name=name)
 
     def get_func(self, model: Any) -> str:
@@ -79,8 +82,12 @@ class Frozen(Wall):
                 f"({kept}.{c} IS NOT NULL AND OLD.{c} IS DISTINCT FROM NEW.{c})" for c in columns(names)
             ]
         changed = " OR ".join(differences) or "TRUE"
+        let_go = f"""IF TG_OP = 'DELETE' AND OLD.{self.kept_until} < clock_timestamp() - interval '1 day' THEN
+                RETURN OLD;
+            END IF;
+            """
         return f"""
-            IF TG_OP = 'DELETE' THEN
+            {let_go if self.kept_until else ""}IF TG_OP = 'DELETE' THEN
                 {self.refuse("frozen: rows of % are not deleted")}
             ELSIF {changed} THEN
                 {self.refuse("frozen: a bound column of % may not change")}

@@ -1,11 +1,12 @@
 """Views that say which methods read and which write, and are held to it."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
-from django.db import connection
+from django.db import connections
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 
@@ -37,6 +38,15 @@ def _refuse_writes(execute: Callable[..., Any], sql: Any, params: Any, many: boo
     return execute(sql, params, many, context)
 
 
+@contextmanager
+def _refusing_writes() -> Generator[None]:
+    """On whichever connection the view works."""
+    with ExitStack() as stack:
+        for one in {id(known): known for known in connections.all(initialized_only=True)}.values():
+            stack.enter_context(one.execute_wrapper(_refuse_writes))
+        yield
+
+
 def http_methods(
     *, read: Collection[str] = ("GET", "HEAD"), write: Collection[str] = ()
 ) -> Callable[[View], View]:
@@ -54,14 +64,15 @@ def http_methods(
                 return view(request, *args, **kwargs)
             if request.method not in read:
                 return HttpResponseNotAllowed(allowed)
-            with connection.execute_wrapper(_refuse_writes):
-                return _rendered(view(request, *args, **kwargs))
+            with _refusing_writes():
+                return rendered(view(request, *args, **kwargs))
 
         return cast("View", checked)
 
     return decorate
 
 
-def _rendered(response: HttpResponseBase) -> HttpResponseBase:
+def rendered(response: HttpResponseBase) -> HttpResponseBase:
+    """A template response, rendered now: with the queries of its template."""
     render: Callable[[], HttpResponse] | None = getattr(response, "render", None)
     return render() if callable(render) else response

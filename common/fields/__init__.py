@@ -13,6 +13,16 @@ from common.fields.base import (
 )
 from common.fields.currencies import SCALES
 from common.fields.instants import Instant, InstantType
+from common.fields.measures import (
+    Date,
+    DateType,
+    Duration,
+    DurationType,
+    Percentage,
+    PercentageType,
+    ZonedTime,
+    ZonedTimeType,
+)
 from common.fields.money import Currency, CurrencyType, Money, MoneyType, SignedMoney, money_text
 from common.fields.naming import SchemaUnknown, arguments_from
 from common.fields.net import Email, EmailType, Url, UrlType
@@ -31,12 +41,26 @@ from common.fields.scalars import (
 )
 from common.fields.secrets import SecretRef, SecretRefType
 from common.fields.structures import ListType, OptionalType, StructureType, UnknownType
+from common.fields.things import (
+    Account,
+    AccountType,
+    FileByHash,
+    FileType,
+    Host,
+    HostType,
+    Iban,
+    IbanType,
+    Person,
+    PersonType,
+)
 from common.fields.words import amount_in_words
 
 __all__ = [
     "EMPTY_LIST_TEXT",
     "NONE_TEXT",
     "SCALES",
+    "Account",
+    "AccountType",
     "ArgumentError",
     "ArgumentSpec",
     "ArgumentType",
@@ -49,10 +73,20 @@ __all__ = [
     "Currency",
     "CurrencyType",
     "DataClass",
+    "Date",
+    "DateType",
     "Decimal",
     "DecimalType",
+    "Duration",
+    "DurationType",
     "Email",
     "EmailType",
+    "FileByHash",
+    "FileType",
+    "Host",
+    "HostType",
+    "Iban",
+    "IbanType",
     "Identifier",
     "IdentifierType",
     "Instant",
@@ -64,6 +98,10 @@ __all__ = [
     "MoneyType",
     "Normalized",
     "OptionalType",
+    "Percentage",
+    "PercentageType",
+    "Person",
+    "PersonType",
     "Rendered",
     "SchemaUnknown",
     "SecretRef",
@@ -75,6 +113,8 @@ __all__ = [
     "UnknownType",
     "Url",
     "UrlType",
+    "ZonedTime",
+    "ZonedTimeType",
     "amount_in_words",
     "arg",
     "arguments_from",

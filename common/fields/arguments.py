@@ -123,7 +123,7 @@ class Arguments(BaseModel):
         for described in (schema, *schema.get("$defs", {}).values()):
             described.pop("title", None)
             described.pop("description", None)
-        shown = {f"{path}:{kind.name}": kind.display_version for path, kind in _kinds(cls)}
+        shown = {f"{path}:{kind.name}": kind.display_version for path, kind in kinds_of(cls)}
         return {"schema": schema, "display": shown}
 
     @classmethod
@@ -143,6 +143,10 @@ def _spec(model: type[Arguments], name: str, info: FieldInfo) -> ArgumentSpec:
     data_class = DataClass(str(extra["x-placet-data-class"]))
     if isinstance(_innermost(kind), SecretRefType):
         data_class = DataClass.SECRET
+    elif data_class is DataClass.SECRET:
+        raise TypeError(
+            f"{model.__name__}.{name} is secret, so it is a SecretRef: its value is in no contract."
+        )
     return ArgumentSpec(
         name=info.alias or name,
         attribute=name,
@@ -244,9 +248,10 @@ def _in_words_of_the_field(model: type[Arguments], refused: JsonRefused) -> str:
     return refused.code
 
 
-def _kinds(model: type[Arguments], prefix: str = "") -> Iterator[tuple[str, ArgumentType]]:
+def kinds_of(model: type[Arguments], prefix: str = "") -> Iterator[tuple[str, ArgumentType]]:
+    """The path and the innermost type of every argument, those inside structures too."""
     for spec in model.specs:
         kind = _innermost(spec.kind)
         yield f"{prefix}{spec.name}", kind
         if isinstance(kind, StructureType):
-            yield from _kinds(kind.model, f"{prefix}{spec.name}/")
+            yield from kinds_of(kind.model, f"{prefix}{spec.name}/")

@@ -14,10 +14,12 @@ from pydantic import create_model
 from common.fields.arguments import Arguments
 from common.fields.base import arg
 from common.fields.instants import Instant
+from common.fields.measures import Date, Duration, Percentage, ZonedTime
 from common.fields.money import Currency, Money, SignedMoney
 from common.fields.net import Email, Url
 from common.fields.scalars import Boolean, ChoiceType, Decimal, Identifier, Integer, Text
 from common.fields.secrets import SecretRef
+from common.fields.things import Account, FileByHash, Host, Iban, Person
 
 TYPES: Final[dict[str, Any]] = {
     "text": Text,
@@ -34,6 +36,15 @@ TYPES: Final[dict[str, Any]] = {
     "url": Url,
     "email": Email,
     "secret-ref": SecretRef,
+    "account": Account,
+    "iban": Iban,
+    "host": Host,
+    "person": Person,
+    "file": FileByHash,
+    "duration": Duration,
+    "percentage": Percentage,
+    "date": Date,
+    "zoned-time": ZonedTime,
 }
 
 

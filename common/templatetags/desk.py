@@ -9,6 +9,7 @@ is, character for character, the text that was stored.
 import re
 from copy import copy
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django import template
@@ -27,6 +28,7 @@ DIGEST_BARS = 16
 
 
 @register.simple_tag
+@cache  # their names are a few of ours, and a page has a hundred of them
 def icon(name: str) -> SafeString:
     """Return the icon ``name`` of the sprite, hidden from screen readers: a word always stands beside it."""
     return format_html('<svg class="i" aria-hidden="true"><use href="#i-{}"/></svg>', name)
@@ -83,6 +85,12 @@ def digest(value: str) -> SafeString:
 
 
 @register.filter
+def grouped(value: int) -> str:
+    """Return a count as people read it: 9,000."""
+    return f"{value:,}"
+
+
+@register.filter
 def short_id(value: object) -> str:
     """Return an id or a digest as its first eight and last four digits, for lists and links."""
     text = str(value)
@@ -105,6 +113,8 @@ def exact(value: object) -> SafeString:
     """Return rendered text for the page: escaped, with its signs wrapped and not one character changed."""
     # Only plain text is escaped on the way: a SafeString is turned back into one.
     text = "".join(str(value))
+    if text.isascii():  # none of the signs is, and no letter among others of its script is odd
+        return format_html("{}", text)
     return format_html_join("", "{}", ((piece_html(piece),) for piece in display.pieces(text)))
 
 
@@ -151,10 +161,15 @@ def countdown(until: datetime, now: datetime, since: datetime | None = None) -> 
     return {**ring_context(until, now, since), "until": until, "since": since}
 
 
-@register.inclusion_tag("components/ring.html")
-def ring(until: datetime, now: datetime, since: datetime | None = None) -> dict[str, object]:
-    """Show the ring alone, for rows of a list."""
-    return ring_context(until, now, since)
+@register.simple_tag
+def ring(tone: Tone, filled: int) -> SafeString:
+    """Return the ring alone: how much of the time is left, in percent."""
+    return format_html(
+        '<svg class="ring" viewBox="0 0 20 20" data-tone="{}" aria-hidden="true"><circle cx="10" cy="10" r="8"/>'
+        '<circle cx="10" cy="10" r="8" pathLength="100" stroke-dasharray="{} 100"/></svg>',
+        tone,
+        filled,
+    )
 
 
 def ring_context(until: datetime, now: datetime, since: datetime | None) -> dict[str, Any]:
@@ -167,10 +182,7 @@ def ring_context(until: datetime, now: datetime, since: datetime | None) -> dict
 @register.simple_tag
 def time_left(until: datetime, now: datetime) -> str:
     """Return the time left in words for a row, in whole days from a day on; "over" once it is."""
-    left = (until - now).total_seconds()
-    if left <= 0:
-        return "over"
-    return spans.span(left if left < spans.DAY else left - left % spans.DAY)
+    return spans.left((until - now).total_seconds())
 
 
 @register.simple_tag

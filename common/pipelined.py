@@ -1,0 +1,74 @@
+"""Several statements on one way to the database and back, where none needs what another one found.
+
+Each way costs both sides more than many a statement, and a worker that waits for its answer keeps its locks meanwhile.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from django.db import connection, models
+
+from common.clock import Clock, db_clock
+from common.prepared import Reading, cursor, healthy
+
+R = TypeVar("R")
+Made = TypeVar("Made")
+Row = TypeVar("Row", bound=models.Model)
+Rows = list[tuple[Any, ...]]
+
+
+@contextmanager
+def pipeline() -> Generator[None]:
+    """What is executed in this block is sent at once. What it found may be read when the block is left.
+
+    The database works as ever: one after another in their order, each sees what was committed before it began, and
+    after an error none of the others. That error is raised here, at the latest when the block is left.
+    """
+    raw = healthy()
+    with connection.wrap_database_errors, raw.pipeline():
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[R]):
+    """A statement, and what its rows are made into."""
+
+    sql: str
+    parameters: Sequence[Any] | Mapping[str, Any]
+    read: Callable[[Rows], R]
+
+
+def rows_of(reading: Reading[Row], *parameters: Any) -> Question[list[Row]]:
+    return Question(reading.statement, parameters, reading.read)
+
+
+def then(question: Question[R], make: Callable[[R], Made]) -> Question[Made]:
+    """The same question, whose answer is made into something else."""
+    return Question(question.sql, question.parameters, lambda rows: make(question.read(rows)))
+
+
+def ask(*questions: Question[Any]) -> list[Any]:
+    """The answers, in the order of the questions."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(cursor()) for _ in questions]
+        with pipeline():
+            for one, question in zip(running, questions, strict=True):
+                one.execute(question.sql, question.parameters)
+        return [question.read(one.fetchall()) for one, question in zip(running, questions, strict=True)]
+
+
+_TIME: Final[Question[datetime]] = Question("SELECT clock_timestamp()", [], lambda rows: rows[0][0])
+
+
+def ask_then_time(clock: Clock, *questions: Question[Any]) -> tuple[list[Any], datetime]:
+    """The answers, and the time after the last of them: of what locks, after every lock was had.
+
+    It is a statement of its own, as `db_clock` demands, but goes the same way as the others.
+    """
+    if clock is not db_clock:
+        return ask(*questions), clock()
+    *answers, now = ask(*questions, _TIME)
+    return answers, now

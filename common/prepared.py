@@ -1,0 +1,150 @@
+"""Statements that a worker repeats all day: bound and prepared by the server, so that it plans them once.
+
+Django's own cursors write every value into the text of the statement, which is then read and planned anew each time.
+Where a batch costs a dozen statements, that is most of their cost. For texts that never vary: whatever varies in number
+is an array.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+from typing import Any, Final, Generic, TypeVar
+
+from django.db import connection, models
+from django.db.backends.utils import CursorWrapper
+
+from common.arrays import ArrayCursor
+from common.sealed import attach_key, key_column
+
+Row = TypeVar("Row", bound=models.Model)
+PREPARE_FROM: Final = 2
+"""A statement is prepared when it comes for the third time on a connection."""
+
+
+def healthy() -> Any:
+    """The driver's own connection, opened anew where the server had cut it between two pieces of work, as Django's
+    cursors do it.
+    """
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    return connection.connection
+
+
+@contextmanager
+def cursor() -> Generator[CursorWrapper]:
+    """A cursor of the present connection, inside whatever transaction is open."""
+    raw = healthy()
+    if raw.prepare_threshold is None:
+        raw.prepare_threshold = PREPARE_FROM
+    # As Django wraps its own: errors, hooks around execution, and the log of statements that tests read.
+    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    bound: Any = ArrayCursor(raw)
+    with wrap(bound) as wrapped:
+        yield wrapped
+
+
+def fetch(sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
+    with cursor() as running:
+        running.execute(sql, parameters)
+        rows: list[tuple[Any, ...]] = running.fetchall()
+    return rows
+
+
+class Reading(Generic[Row]):
+    """Rows of one model by a statement of ours: ``SELECT columns FROM table r`` and what comes after it."""
+
+    def __init__(self, model: type[Row], rest: str, *, only: Iterable[str] = ()) -> None:
+        """``only`` names the fields that are read; the others are read when somebody asks for them."""
+        self.model, self.rest, self.only = model, rest, tuple(only)
+
+    @property
+    def statement(self) -> str:
+        return _select(self.model, self.only)[1] + self.rest
+
+    def rows(self, *parameters: Any) -> list[Row]:
+        return self.read(fetch(self.statement, parameters))
+
+    def read(self, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
+        """What the statement found, as rows of the model."""
+        names, _, converters = _select(self.model, self.only)
+        found = []
+        for row in rows:
+            values = list(row[: len(names)])
+            for at, convert in converters:
+                values[at] = convert(values[at], None, connection)
+            made = self.model.from_db("default", names, values)
+            if len(row) > len(names):
+                attach_key(made, row[-1])
+            found.append(made)
+        return found
+
+
+def insert(
+    row: models.Model, *, or_nothing: bool = False, found: Mapping[str, tuple[str, Any]] | None = None
+) -> bool:
+    """Insert a new row whole. With ``or_nothing`` it answers False, and raises nothing, where a unique index forbids.
+
+    ``found`` gives columns that the statement looks up itself: a sub-select of ours, and its parameters. The row in
+    memory does not know what was found.
+    """
+    found = found or {}
+    places: list[str] = []
+    values: list[Any] = []
+    for field in row._meta.concrete_fields:
+        text, parameters = found.get(str(field.column)) or ("%s", [_value_of(row, field, add=True)])
+        places.append(text)
+        values += parameters
+    sql = _insert(type(row), tuple(places)) + (" ON CONFLICT DO NOTHING" if or_nothing else "")
+    with cursor() as running:
+        running.execute(sql, values)
+        inserted = bool(running.rowcount)
+    row._state.adding, row._state.db = not inserted, "default"  # noqa: SLF001 - as Django's own `save`
+    return inserted
+
+
+def update(row: models.Model, names: Sequence[str] = ()) -> None:
+    """Save these fields of a row that is there, or all of them. For rows that this transaction has locked."""
+    fields = _fields(type(row), tuple(names))
+    values = [_value_of(row, field, add=False) for field in fields]
+    with cursor() as running:
+        running.execute(_update(type(row), tuple(names)), [*values, row.pk])
+        assert running.rowcount == 1, "an update that matched no row"
+
+
+def _value_of(row: models.Model, field: Any, *, add: bool) -> Any:
+    value = field.get_db_prep_save(field.pre_save(row, add=add), connection)
+    return value.value if isinstance(value, Enum) else value
+
+
+@cache
+def _insert(model: type[models.Model], places: tuple[str, ...]) -> str:
+    columns = ", ".join(str(field.column) for field in model._meta.concrete_fields)
+    return f"INSERT INTO {model._meta.db_table} ({columns}) VALUES ({', '.join(places)})"  # noqa: S608 - as below
+
+
+@cache
+def _fields(model: type[models.Model], names: tuple[str, ...]) -> list[Any]:
+    if names:
+        return [model._meta.get_field(name) for name in names]
+    return [field for field in model._meta.concrete_fields if not field.primary_key]
+
+
+@cache
+def _update(model: type[models.Model], names: tuple[str, ...]) -> str:
+    settings = ", ".join(f"{field.column} = %s" for field in _fields(model, names))
+    return f"UPDATE {model._meta.db_table} SET {settings} WHERE id = %s"  # noqa: S608 - as below
+
+
+Converter = tuple[int, Callable[..., Any]]
+
+
+@cache
+def _select(model: type[models.Model], only: tuple[str, ...]) -> tuple[list[str], str, list[Converter]]:
+    """Names, statement and converters; the primary key always comes along, and names come in the model's order."""
+    fields = [f for f in model._meta.concrete_fields if not only or f.primary_key or f.attname in only]
+    columns = ", ".join(f"r.{field.column}" for field in fields)
+    converters = [(at, f.from_db_value) for at, f in enumerate(fields) if hasattr(f, "from_db_value")]
+    columns += key_column(model, fields)  # what is sealed comes with its key
+    start = f"SELECT {columns} FROM {model._meta.db_table} r "  # noqa: S608 - names of our own columns
+    return [field.attname for field in fields], start, converters

@@ -1,0 +1,1 @@
+"""The database backend of the application role: PostgreSQL, where every transaction names its tenant."""
