@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from audit.actors import Actor
+from common import prepared
 from common.ids import new_id
 from common.strictjson import canonicalize
 from common.tx import gather, require_transaction
@@ -98,7 +97,7 @@ def record_many(entries: Sequence[Entry]) -> list[UUID]:
 
 def _insert(rows: list[tuple[Any, ...]]) -> None:
     """The events of an action come with one statement, the last one before it commits."""
-    with connection.cursor() as cursor:
+    with prepared.cursor() as cursor:
         cursor.execute(_INSERT_MANY, [list(column) for column in zip(*rows, strict=True)])
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from common.strictjson import MAX_INTEGER, JsonRefused, canonicalize
 
 DOMAIN: Final = b"placet.event.v1\n"
+CONTENT_DOMAIN: Final = b"placet.event-content.v1\n"
 GENESIS: Final = "0" * 64
 
 MEMBERS: Final = {
@@ -70,7 +71,21 @@ def canonical_link(seq: int, previous: str, content: Content) -> bytes:
     Beside ``body`` there are texts, integers and None under plain names: for those the standard encoder gives the
     same bytes as RFC 8785, several times faster. ``at`` and ``body`` sort before all other names.
     """
-    rest = _encode({"v": 1, "seq": seq, "previous": previous, **content.members})
+    return _canonical(content, {"v": 1, "seq": seq, "previous": previous})
+
+
+def content_hash(content: Content) -> str:
+    """Of the event alone, wherever it stands in the chain; so it is known before the event has a place."""
+    return hashlib.sha256(CONTENT_DOMAIN + canonical_content(content)).hexdigest()
+
+
+def canonical_content(content: Content) -> bytes:
+    """The RFC 8785 bytes of the document without ``seq`` and ``previous``."""
+    return _canonical(content, {"v": 1})
+
+
+def _canonical(content: Content, more: dict[str, Any]) -> bytes:
+    rest = _encode({**more, **content.members})
     return b'{"at":"%s","body":%s,%s' % (
         content.at.encode(),
         _canonical_body(content.body),

@@ -10,7 +10,7 @@ from django.db import transaction
 from audit.actions import record
 from audit.actors import Actor
 from audit.models import Event
-from audit.verify import Verdict, verify
+from audit.verify import Verdict, verify_whole
 
 HOLDS: Final = "chain.verified"
 BROKEN: Final = "chain.broken"
@@ -28,8 +28,8 @@ class LastCheck:
 
 
 def check_chain(tenant_id: UUID, *, by: Actor) -> Verdict:
-    """Recompute the whole chain of a tenant and write down what was found."""
-    verdict = verify(tenant_id)
+    """Recompute the whole chain of a tenant, compare the tables with it, and write down what was found."""
+    verdict = verify_whole(tenant_id)
     record_verdict(verdict, by=by)
     return verdict
 

@@ -4,13 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
-from django.db import connection
-
-from audit.chain import GENESIS, SELECT_CONTENT, Content, canonical_link, content_of, link_hash
+from audit.chain import GENESIS, Content, canonical_link, link_hash
 from audit.models import Event, Seal
 from audit.names import names_of, spoken
+from audit.selectors import stored_content
 from audit.tables import EventRow, event_row
 from common.desk_parts import Leader
 from common.display import visible
@@ -37,7 +35,7 @@ def event_detail(event: Event) -> EventDetail:
     """``event`` comes from `audit.selectors.events`, so it knows its place."""
     names = names_of({event.performed_by, event.on_behalf_of})
     row = event_row(event, names)
-    content, seal = _content(event.pk), Seal.objects.filter(event_id=event.pk).first()
+    content, seal = stored_content(event.pk), Seal.objects.filter(event_id=event.pk).first()
     return EventDetail(
         row=row, words=_words(row), facts=_facts(event, names), stored=_stored(content, seal),
         hash=seal.hash if seal else "", proof=tuple(_proof(content, seal)),
@@ -68,14 +66,6 @@ def _facts(event: Event, names: Mapping[str, str]) -> tuple[tuple[str, str], ...
 
 def _value(value: Any) -> str:
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=True))
-
-
-def _content(event_id: UUID) -> Content:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {SELECT_CONTENT} FROM audit_event e WHERE e.id = %s", [event_id])  # noqa: S608
-        found = content_of(cursor.fetchone())
-    assert found is not None  # the caller has just read the row
-    return found
 
 
 def _stored(content: Content, seal: Seal | None) -> str:

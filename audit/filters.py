@@ -1,41 +1,47 @@
 """Filters of the history: what a person asks for, as the conditions of `audit.selectors`."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django import forms
 from django.db.models import Q
 
-from audit.finding import as_uuid, found_by
+from audit.asking import STRETCHES, AskingForm, instant, text
+from audit.finding import as_uuid, found_by, of_runs_doing
 from audit.kinds import KINDS
 from audit.selectors import Filters
-from common.display import visible
 
-STRETCHES: Final = {
-    "hour": ("Last hour", timedelta(hours=1)),
-    "day": ("Last 24 hours", timedelta(days=1)),
-    "week": ("Last 7 days", timedelta(days=7)),
-    "month": ("Last 30 days", timedelta(days=30)),
-}
 GROUPS: Final = {
     "proposal.": "Proposals and decisions",
     "command.": "Commands",
+    "hold.": "Freezes and circuits",
     "run.": "Runs",
     "step.": "Steps",
     "packet.": "Repair packets",
+    "incident.": "Incidents",
     "document.": "Protected documents",
+    "endpoint.": "Endpoints for webhooks",
+    "delivery.": "Delivered webhooks",
+    "callback_endpoint.": "Endpoints for callbacks",
+    "callback.": "Callbacks",
+    "dispatch.": "Mails and chat messages",
+    "destination.": "Chat rooms",
     "user.": "People and sign-ins",
     "membership.": "Memberships",
     "group.": "Groups",
+    "duty.": "What people answer for",
+    "break_glass.": "Break-glass",
     "agent.": "Automations",
     "token.": "Tokens",
     "chain.": "Checks of the chain",
+    "history.": "Lists taken along",
 }
 TABS: Final = {"": "Everything", "proposal.": "Decisions", "command.": "Sent", "packet.": "Stopped"}
 LABELS: Final = {
     "q": "Holds", "when": "Time", "since": "From", "until": "Until", "kind": "Event", "actor": "Who",
-    "run": "Run", "subject": "About", "digest": "Digest",
+    "run": "Run", "subject": "About", "digest": "Digest", "operation": "Operation", "target": "Target",
+    "kinds": "Events",
 }  # fmt: skip
 
 
@@ -56,25 +62,12 @@ class KindField(forms.ChoiceField):
         return len(str(value)) <= 80 and "\0" not in str(value)  # at which PostgreSQL would break off
 
 
-class UtcInput(forms.DateTimeInput):
-    input_type = "datetime-local"
+class HistoryFilter(AskingForm):
+    """The filters of a page."""
 
+    labels = LABELS
 
-def _text(label: str, placeholder: str, **attrs: str) -> forms.CharField:
-    widget = forms.TextInput(
-        attrs={"placeholder": placeholder, "aria-label": label, "maxlength": 200} | attrs
-    )
-    return forms.CharField(label=label, required=False, max_length=200, widget=widget)
-
-
-def _instant(label: str) -> forms.DateTimeField:
-    return forms.DateTimeField(label=label, required=False, widget=UtcInput(attrs={"step": 1}))
-
-
-class HistoryFilter(forms.Form):
-    """The filters of a page. A field that cannot be understood is said so, and asks for nothing."""
-
-    q = _text("Find", "Actor, run, order, digest", type="search", **{"class": "grow"})
+    q = text("Find", "Actor, run, order, digest", type="search", **{"class": "grow"})
     when = forms.ChoiceField(
         label="Time", required=False, choices=[("", "Any time"), *((k, v[0]) for k, v in STRETCHES.items())],
         widget=forms.Select(attrs={"aria-label": "Time"}),
@@ -85,15 +78,15 @@ class HistoryFilter(forms.Form):
         choices=kind_choices,
         widget=forms.Select(attrs={"aria-label": "Event"}),
     )
-    since = _instant("From (UTC)")
-    until = _instant("Until (UTC)")
-    actor = _text("Who, exactly", "user:…, api:intake, worker:…")
-    run = _text("Run", "Id of a run")
-    subject = _text("About", "Id of a proposal, command, …")
-    digest = _text("Digest", "All 64 digits")
-
-    def __init__(self, data: Any) -> None:
-        super().__init__(data, label_suffix="")
+    since = instant("From (UTC)")
+    until = instant("Until (UTC)")
+    actor = text("Who, exactly", "user:…, api:intake, worker:…")
+    run = text("Run", "Id of a run")
+    subject = text("About", "Id of a proposal, command, …")
+    digest = text("Digest", "All 64 digits")
+    operation = text("Operation, of its run", "Its name")
+    target = text("Target, of its run", "order:1042")
+    kinds = text("Any of these events", "proposal.vote hold.")
 
     def clean_run(self) -> str:
         return self._id("run")
@@ -110,22 +103,8 @@ class HistoryFilter(forms.Form):
             raise forms.ValidationError("This is not an id.")
         return value
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """What was asked for and understood, by field."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value not in ("", None)}
-
-    def tokens(self) -> list[tuple[str, str, str]]:
-        """(field, its word, the value as text) of everything that is asked for."""
-        return [(name, LABELS[name], self._said(name, value)) for name, value in self.given.items()]
-
-    def _said(self, name: str, value: Any) -> str:
-        if name == "when":
-            return STRETCHES[value][0]
-        if isinstance(value, datetime):
-            return value.strftime("%Y-%m-%d %H:%M:%S UTC")
-        return visible(GROUPS.get(value, value) if name == "kind" else str(value))
+    def said(self, name: str, value: Any) -> str:
+        return super().said(name, GROUPS.get(value, value) if name == "kind" else value)
 
     def filters(self, now: datetime) -> Filters:
         """The conditions that have a column of their own."""
@@ -140,9 +119,20 @@ class HistoryFilter(forms.Form):
         )  # fmt: skip
 
     def words(self, tenant_id: UUID) -> Q:
-        """The condition of the free text."""
-        text = self.given.get("q", "")
-        return found_by(tenant_id, text) if text else Q()
+        """The conditions that are no columns of an event: the free text, what its run does, several kinds."""
+        asked = self.given
+        found = found_by(tenant_id, asked["q"]) if asked.get("q") else Q()
+        if asked.get("operation") or asked.get("target"):
+            found &= of_runs_doing(tenant_id, asked.get("operation", ""), asked.get("target", ""))
+        return found & any_kind(asked.get("kinds", ""))
+
+
+def any_kind(text: str) -> Q:
+    """One of several kinds, divided by spaces or commas; those that end in a point stand for their whole group."""
+    found = Q()
+    for kind in dict.fromkeys(text.replace(",", " ").split()):
+        found |= Filters(kind=kind).condition()
+    return found
 
 
 def _uuid(text: str | None) -> UUID | None:

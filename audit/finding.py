@@ -5,7 +5,7 @@ This app knows no runs. A named upward call asks those that do which runs belong
 
 import re
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -18,12 +18,29 @@ RunsNamed = Callable[[UUID, str], Collection[UUID]]
 _HEX: Final = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})(?:…[0-9a-f]{4})?", re.IGNORECASE)
 _MOST_PEOPLE: Final = 50
 _runs_named: list[RunsNamed] = []
+RunsDoing = Callable[[UUID, str, str], Any]
+"""(tenant, operation or empty, target or empty): a query for the ids of the runs in which that was proposed."""
+_runs_doing: list[RunsDoing] = []
 
 
 def register(finder: RunsNamed) -> None:
     """Called when the apps are loaded: ``finder`` names the runs of a tenant that a word belongs to."""
     if finder not in _runs_named:
         _runs_named.append(finder)
+
+
+def register_doing(finder: RunsDoing) -> None:
+    """Called when the apps are loaded."""
+    if finder not in _runs_doing:
+        _runs_doing.append(finder)
+
+
+def of_runs_doing(tenant_id: UUID, operation: str, target: str) -> Q:
+    """The events of runs in which this operation was proposed, or something on this target."""
+    found = Q(pk__in=[])
+    for finder in _runs_doing:
+        found |= Q(run_id__in=finder(tenant_id, operation, target))
+    return found
 
 
 def found_by(tenant_id: UUID, text: str) -> Q:

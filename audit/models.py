@@ -4,9 +4,11 @@ from typing import Any
 
 import pgtrigger
 from django.db import models
+from django.db.models.functions import Now
 
 from audit.actors import Owner, Via
 from common.ids import new_id
+from common.rowsecurity import RowSecurity
 from common.walls import AppendOnly, NoTruncate, Wall
 
 
@@ -59,6 +61,14 @@ class Event(models.Model):
             models.Index(fields=["xid"], name="audit_event_xid"),
             models.Index(fields=["tenant_id", "-at", "-id"], name="audit_event_newest"),
             models.Index(fields=["tenant_id", "run_id", "at"], name="audit_event_run"),
+            # For people who look for one actor or kind among all there is: docs/adr/0043.
+            models.Index(fields=["tenant_id", "performed_by", "at"], name="audit_event_actor"),
+            models.Index(
+                fields=["tenant_id", "on_behalf_of", "at"],
+                name="audit_event_for",
+                condition=~models.Q(on_behalf_of=""),
+            ),
+            models.Index(fields=["tenant_id", "kind", "at"], name="audit_event_kind"),
             models.Index(fields=["tenant_id", "subject_id", "at"], name="audit_event_subject"),
             models.Index(
                 fields=["tenant_id", "digest"], name="audit_event_digest", condition=~models.Q(digest="")
@@ -87,6 +97,7 @@ class Seal(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["tenant_id", "seq"], name="audit_seal_one_per_place"),
+            RowSecurity(name="audit_seal_row_security", signer=True),
         ]
         triggers = [
             AppendOnly(name="audit_seal_append_only"),
@@ -125,3 +136,75 @@ class Watermark(models.Model):
 
     def __str__(self) -> str:
         return f"sealed below {self.sealed_below}"
+
+
+class Checkpoint(models.Model):
+    """What the signer has signed: ``note`` is the whole text. Only the signer adds rows, and they prove nothing alone:
+
+    whoever can change the seals can change these too. Proof is a copy that is kept elsewhere.
+    """
+
+    id = models.UUIDField(primary_key=True)
+    tenant_id = models.UUIDField()
+    size = models.BigIntegerField()
+    root = models.CharField(max_length=64)
+    note = models.TextField()
+    key_hash = models.CharField(max_length=8)
+    signed_at = models.DateTimeField()
+    recorded_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant_id", "-recorded_at"], name="audit_checkpoint_newest")]
+        constraints = [RowSecurity(name="audit_checkpoint_row_security", signer=True)]
+        triggers = [
+            AppendOnly(name="audit_checkpoint_append_only"),
+            NoTruncate(name="audit_checkpoint_no_truncate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id} up to {self.size}"
+
+
+class SigningKey(models.Model):
+    """A public key that the signer has used, as one line. Nobody's in particular, hence without a tenant."""
+
+    vkey = models.CharField(primary_key=True, max_length=200)
+    since = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "audit_signing_key"
+        triggers = [
+            AppendOnly(name="audit_signing_key_append_only"),
+            NoTruncate(name="audit_signing_key_no_truncate"),
+        ]
+
+    def __str__(self) -> str:
+        return self.vkey
+
+
+class SignerReport(models.Model):
+    """What the signer has to say: that it refuses a history, or that a person has accepted one."""
+
+    class Kind(models.TextChoices):
+        REFUSED = "refused"
+        ACCEPTED = "accepted"
+
+    id = models.UUIDField(primary_key=True)
+    tenant_id = models.UUIDField()
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    cause = models.CharField(max_length=40)
+    detail = models.CharField(max_length=600)
+    at = models.DateTimeField()
+    recorded_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "audit_signer_report"
+        indexes = [models.Index(fields=["tenant_id", "-recorded_at"], name="audit_signer_report_newest")]
+        constraints = [RowSecurity(name="audit_signer_report_row_security", signer=True)]
+        triggers = [
+            AppendOnly(name="audit_signer_report_append_only"),
+            NoTruncate(name="audit_signer_report_no_truncate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.tenant_id}: {self.detail}"

@@ -17,6 +17,8 @@ from audit.actors import Actor, Owner, Via
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 ROLES: Final = ("auditor", "admin")
+CONTENTS: Final = ("reviewer", "auditor", "owner")
+"""Who is shown personal values elsewhere, too."""
 WHO: Final = (
     "The history is open to auditors and admins. What happened to a run stands on the page of that run."
 )
@@ -25,6 +27,11 @@ WHO: Final = (
 def may_read_history(membership: Any) -> bool:
     """Whether this membership shows its person the whole history of its tenant."""
     return membership is not None and bool(membership.has_role(*ROLES))
+
+
+def may_take_contents(membership: Any) -> bool:
+    """Whether contracts and views, which hold personal values, come along in what this person takes out."""
+    return membership is not None and bool(membership.has_role(*CONTENTS))
 
 
 def for_history_readers(view: View) -> View:
@@ -37,6 +44,18 @@ def for_history_readers(view: View) -> View:
             return redirect_to_login(request.get_full_path() if request.method == "GET" else "")
         if not may_read_history(membership):
             raise PermissionDenied(WHO)
+        return view(request, *args, **kwargs)
+
+    return cast("View", guarded)
+
+
+def for_members(view: View) -> View:
+    """Only for people of the tenant, of whichever role: else to the sign-in page."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if getattr(request, "membership", None) is None:
+            return redirect_to_login(request.get_full_path() if request.method == "GET" else "")
         return view(request, *args, **kwargs)
 
     return cast("View", guarded)

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
 from audit.models import Head, Watermark
 from common.clock import Clock
+from common.crashpoints import crashpoint
 
 BATCH: Final = 10_000
 """Events per transaction; large enough for a backlog, small enough not to hold back vacuum."""
@@ -54,6 +55,7 @@ def _seal_batch(clock: Clock) -> tuple[int, bool]:
     events = _next_events(horizon, mark)
     if events:
         _append(events, clock)
+        crashpoint("CP14")
     more = len(events) == BATCH
     if not more and (events or mark is None):  # moving it is a write, and an idle system writes nothing
         Watermark.objects.update_or_create(

@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import F, OuterRef, Q, QuerySet
 
+from audit.chain import SELECT_CONTENT, Content, content_of
+from audit.kinds import KINDS
 from audit.models import Event, Head, Seal
 from common import cursors
 
@@ -27,10 +30,19 @@ class Filters:
         wanted: dict[str, object] = {
             "at__gte": self.since, "at__lt": self.until, "run_id": self.run_id, "subject_type": self.subject_type,
             "subject_id": self.subject_id, "digest": self.digest,
-            "kind__startswith" if self.kind.endswith(".") else "kind": self.kind,
         }  # fmt: skip
+        if self.kind.endswith("."):
+            wanted |= _of_group(self.kind)
+        elif self.kind:
+            wanted["kind"] = self.kind
         found = Q(**{name: value for name, value in wanted.items() if value})
         return found & (Q(performed_by=self.actor) | Q(on_behalf_of=self.actor)) if self.actor else found
+
+
+def _of_group(group: str) -> dict[str, object]:
+    """All kinds that begin so. Known ones are named one by one: an index finds words, and no beginnings of them."""
+    known = [f"{group}{what}" for what in KINDS.get(group.removesuffix("."), ())]
+    return {"kind__in": known} if known else {"kind__startswith": group}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +77,12 @@ def chain_state(tenant_id: UUID) -> ChainState:
     if head is None:
         return ChainState(0, "", total, None)
     return ChainState(head.seq, head.hash, max(0, total - head.seq), head.at)
+
+
+def stored_content(event_id: UUID) -> Content:
+    """What the chain covers of an event that is there."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {SELECT_CONTENT} FROM audit_event e WHERE e.id = %s", [event_id])  # noqa: S608
+        found = content_of(cursor.fetchone())
+    assert found is not None  # the caller has just read the row
+    return found

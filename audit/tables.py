@@ -19,13 +19,28 @@ KINDS: Final[Mapping[str, StateUi]] = {
     "agent": StateUi("mute", "key", "Automation"),
     "attempt": StateUi("mute", "send", "Attempt"),
     "chain.broken": StateUi("bad", "link-off", "The chain does not hold"),
+    "chain.exported": StateUi("mute", "down", "Taken along"),
     "chain.verified": StateUi("ok", "sealed", "The chain holds"),
+    "command.attested": StateUi("act", "users", "A person's word"),
+    "command.attestation_refused": StateUi("mute", "lock", "Word refused"),
+    "command.look_up_asked": StateUi("mute", "search", "Look-up asked for"),
     "command.looked_up": StateUi("mute", "search", "Looked up"),
+    "agent.denied": StateUi("bad", "lock", "Denied"),
+    "break_glass": StateUi("wait", "warn", "Break-glass"),
     "document": StateUi("mute", "eye", "Document"),
+    "duty": StateUi("mute", "users", "Duty"),
+    "hold.drained": StateUi("held", "snow", "Drained"),
     "group": StateUi("mute", "users", "Group"),
+    "history.exported": StateUi("mute", "down", "Taken along"),
+    "incident": StateUi("act", "flag", "Incident"),
     "membership": StateUi("mute", "users", "Membership"),
     "packet.opened": StateUi("wait", "wrench", "Opened"),
+    "packet.exported": StateUi("mute", "down", "Taken along"),
     "packet.raised_again": StateUi("wait", "flag", "Raised again"),
+    "packet.awaiting_second": StateUi("wait", "users", "Awaiting a second person"),
+    "packet.chosen": StateUi("act", "wrench", "Chosen"),
+    "packet.choice_refused": StateUi("mute", "lock", "Choice refused"),
+    "proposal.carried_over": StateUi("mute", "layers", "Carried over"),
     "proposal.decision_refused": StateUi("mute", "lock", "Decision refused"),
     "proposal.made": StateUi("mute", "inbox", "Made"),
     "proposal.vote": StateUi("act", "check", "Vote"),
@@ -33,10 +48,14 @@ KINDS: Final[Mapping[str, StateUi]] = {
     "run.data_supplied": StateUi("act", "to", "Data supplied"),
     "run.duplicate_prevented": StateUi("mute", "layers", "Duplicate prevented"),
     "run.outcome_corrected": StateUi("wait", "pencil", "Outcome corrected"),
+    "run.rest_proposed": StateUi("act", "layers", "Rest proposed"),
+    "run.undo_proposed": StateUi("act", "undo", "Undo proposed"),
     "session": StateUi("mute", "key", "Session"),
+    "step.asked_again": StateUi("wait", "retry", "Asked again"),
     "step.late_result_dropped": StateUi("mute", "undo", "Late result dropped"),
     "tenant": StateUi("mute", "layers", "Tenant"),
     "token": StateUi("mute", "key", "Token"),
+    "token.ends_soon": StateUi("wait", "clock", "Ends soon"),
     "user": StateUi("mute", "users", "Person"),
 }
 UNKNOWN_KIND: Final = StateUi("mute", "ledger", "Event")
@@ -52,6 +71,8 @@ class EventRow:
     kind: str
     ui: StateUi
     who: str
+    actor: str
+    """As it is stored, for a filter."""
     via: str
     thing: str
     moved: str
@@ -88,8 +109,9 @@ def event_rows(events: Iterable[Event], *, linked: bool = True) -> list[EventRow
 def event_row(event: Event, names: Mapping[str, str], *, linked: bool = True) -> EventRow:
     return EventRow(
         id=event.pk, at=event.at, time=f"{event.at:%H:%M:%S}.{event.at.microsecond // 1000:03d}",
-        kind=visible(event.kind), ui=kind_ui(event.kind), who=spoken(event.performed_by, names), via=event.via,
-        thing=visible(event.subject_type), moved=moved(event), run_id=event.run_id, digest=event.digest,
+        kind=visible(event.kind), ui=kind_ui(event.kind), who=spoken(event.performed_by, names),
+        actor=event.performed_by, via=event.via, thing=visible(event.subject_type), moved=moved(event),
+        run_id=event.run_id, digest=event.digest,
         seq=event.seq, href=reverse("audit:event", args=[event.pk]) if linked else "",  # type: ignore[attr-defined]
     )  # fmt: skip
 

@@ -1,12 +1,12 @@
 """Does the chain hold? Recomputed from the rows alone, streaming, without trusting a stored hash.
 
-Finds an event that was changed, deleted, put in or moved, a seal that was changed or deleted, and a head that does
-not fit. It cannot find a rewriting of everything from some place on, head included: that needs a checkpoint kept
-elsewhere.
+Finds an event that was changed, deleted, put in or moved, a seal that was changed or deleted, a head that does
+not fit, and a chain that is not the one in the newest stored checkpoint. It cannot find a rewriting of everything from
+some place on, head and checkpoints included: that needs a checkpoint kept elsewhere.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
@@ -17,7 +17,9 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
-from audit.models import Seal
+from audit.models import Checkpoint, Seal
+from audit.replay import first_misfit
+from audit.tree import Frontier
 
 CHUNK: Final = 2000
 UNSEALED_FOR: Final = timedelta(seconds=60)
@@ -33,6 +35,8 @@ class Cause(StrEnum):
     SEAL_MISSING = "seal_missing"
     HEAD = "head"
     NOT_SEALED = "not_sealed"
+    NOT_AS_SIGNED = "not_as_signed"
+    ROW = "row"
 
 
 MEANING: Final = {
@@ -42,6 +46,8 @@ MEANING: Final = {
     Cause.SEAL_MISSING: "A place in the chain is empty.",
     Cause.HEAD: "The stored end of the chain is not its last seal.",
     Cause.NOT_SEALED: "The event has no place in the chain, and is older than what was sealed since.",
+    Cause.NOT_AS_SIGNED: "The chain up to here is not the one that was signed.",
+    Cause.ROW: "A row is not what its events say.",
 }
 
 
@@ -55,6 +61,8 @@ class Verdict:
     cause: Cause | None = None
     seq: int | None = None
     event_id: UUID | None = None
+    detail: str = ""
+    """Which row it is, in a sentence; empty where the chain itself does not hold."""
 
     @property
     def holds(self) -> bool:
@@ -62,7 +70,8 @@ class Verdict:
 
     @property
     def meaning(self) -> str:
-        return MEANING[self.cause] if self.cause else "The chain holds."
+        meaning = MEANING[self.cause] if self.cause else "The chain holds."
+        return f"{meaning} {self.detail}" if self.detail else meaning
 
 
 def verify_all() -> Iterator[Verdict]:
@@ -74,7 +83,14 @@ def verify_all() -> Iterator[Verdict]:
         )
         tenants = [row[0] for row in cursor.fetchall()]
     for tenant_id in tenants:
-        yield verify(tenant_id)
+        yield verify_whole(tenant_id)
+
+
+def verify_whole(tenant_id: UUID) -> Verdict:
+    """The chain, and whether the tables are in the states that its events lead to."""
+    verdict = verify(tenant_id)
+    misfit = first_misfit(tenant_id) if verdict.holds else None
+    return replace(verdict, cause=Cause.ROW, detail=misfit.says) if misfit else verdict
 
 
 def verify(tenant_id: UUID, *, last: int | None = None) -> Verdict:
@@ -82,7 +98,8 @@ def verify(tenant_id: UUID, *, last: int | None = None) -> Verdict:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        return _follow(tenant_id, *_start(tenant_id, last))
+        signed = _Signed.newest(tenant_id) if last is None else _Signed()
+        return _follow(tenant_id, *_start(tenant_id, last), signed)
 
 
 def _start(tenant_id: UUID, last: int | None) -> tuple[int, str]:
@@ -93,12 +110,35 @@ def _start(tenant_id: UUID, last: int | None) -> tuple[int, str]:
     return seals.values_list("seq", "hash")[last : last + 1].first() or (0, GENESIS)
 
 
-def _follow(tenant_id: UUID, seq: int, previous: str) -> Verdict:
+class _Signed:
+    """The newest stored checkpoint, against which the links are counted; one of no events says nothing."""
+
+    def __init__(self, size: int = 0, root: str = "") -> None:
+        self.size, self.root, self.seen = size, root, Frontier()
+
+    @classmethod
+    def newest(cls, tenant_id: UUID) -> "_Signed":
+        rows = Checkpoint.objects.filter(tenant_id=tenant_id).order_by("-recorded_at")
+        return cls(*(rows.values_list("size", "root").first() or ()))
+
+    def see(self, link_hash: str) -> None:
+        if self.seen.size < self.size:
+            self.seen.append(bytes.fromhex(link_hash))
+
+    @property
+    def fits(self) -> bool:
+        return not self.size or (self.seen.size == self.size and self.seen.root().hex() == self.root)
+
+
+def _follow(tenant_id: UUID, seq: int, previous: str, signed: _Signed) -> Verdict:
     for link in _links(tenant_id, seq):
         broken = _judge(tenant_id, seq, previous, link)
         if broken is not None:
             return broken
         seq, previous = link.seq, link.hash
+        signed.see(link.hash)
+    if not signed.fits:
+        return Verdict(tenant_id, seq, previous, Cause.NOT_AS_SIGNED, signed.size)
     return _judge_end(tenant_id, seq, previous)
 
 

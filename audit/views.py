@@ -19,9 +19,11 @@ from audit.detail import event_detail
 from audit.filters import TABS, HistoryFilter
 from audit.models import Event
 from audit.panel import chain_panel
+from audit.proof_panel import proof_panel
 from audit.readers import for_history_readers, may_read_history, reader_actor
 from audit.selectors import events
 from audit.tables import event_rows
+from audit.taking import LIMIT
 from common import cursors
 from common.clock import db_clock
 from common.cursors import BadCursor
@@ -29,6 +31,7 @@ from common.links import same_list
 from common.web import http_methods
 
 TARGET: Final = "events"
+EXACT: Final = ("since", "until", "actor", "run", "subject", "digest", "operation", "target", "kinds")
 
 
 @http_methods(read=("GET", "HEAD"))
@@ -57,11 +60,18 @@ def _history(request: HttpRequest) -> HttpResponse:
             {"word": word, "href": _address(request, kind=kind), "current": request.GET.get("kind", "") == kind}
             for kind, word in TABS.items()
         ],
-        "more": any(request.GET.get(name) for name in ("since", "until", "actor", "run", "subject", "digest")),
+        "more": any(request.GET.get(name) for name in EXACT),
+        "asked": form.asked_again, "limit": LIMIT,
     }  # fmt: skip
     if _asks_for(request, TARGET):
         return render(request, "audit/includes/list.html", context)
-    return render(request, "audit/history.html", context | {"chain": chain_panel(tenant_id, now)})
+    may_send = request.membership.has_role("admin")  # type: ignore[attr-defined]
+    panels = {
+        "chain": chain_panel(tenant_id, now),
+        "proof": proof_panel(tenant_id, now),
+        "may_send": may_send,
+    }
+    return render(request, "audit/history.html", context | panels)
 
 
 @http_methods(read=("GET", "HEAD"))
