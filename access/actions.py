@@ -1,15 +1,15 @@
 """The only writers of people, roles, automations and tokens; each with its audit event in one transaction."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Model, Q
-from django.db.models.functions import Now
+from django.db.models import Model
 
 from access import tokens
+from access.actions_account import end_sessions
 from access.enums import Role, Scope
 from access.models import Agent, ApiToken, Group, GroupMembership, Membership, User
 from access.policies import (
@@ -17,20 +17,20 @@ from access.policies import (
     check_agent_usable,
     check_can_install,
     check_can_manage,
+    check_keeps_an_admin,
     check_member,
+    check_reason,
 )
-from access.throttle import FAILED
 from audit.actions import Entry, record, record_many
 from audit.actors import INSTALLATION, Actor
 from common.clock import Clock
 from common.errors import NotFound, Refused
 from common.models import Tenant
-from common.tx import action
+from common.tx import action, system_action
 
 Row = TypeVar("Row", bound=Model)
 
 LONGEST_TOKEN_LIFE = timedelta(days=366)
-TOUCH_EVERY = timedelta(minutes=1)
 
 
 class NameTaken(Refused):
@@ -83,18 +83,29 @@ def create_user(
 
 
 @action
-def set_roles(*, tenant: Tenant, user: User, roles: Collection[Role], by: Actor, clock: Clock) -> Membership:
-    """Give the person exactly these roles in the tenant; makes the membership where there is none.
+def set_roles(
+    *, tenant: Tenant, user: User, roles: Collection[Role], by: Actor, clock: Clock, reason: str = ""
+) -> Membership:
+    """Give the person exactly these roles in the tenant; makes the membership where there is none. Who is deactivated
+    stays so: `reactivate_membership` lets them back in, and says that it does.
 
-    Raises UnknownRole. A lost role counts from the commit on.
+    Raises UnknownRole, LastAdmin, and ReasonNeeded of people who change their own. A lost role counts from the commit
+    on. What somebody gave themself stands in the history as that, and opens none of their own proposals to them.
     """
     check_can_manage(by, tenant.id)
     wanted = _checked(roles, Role)
+    if Role.ADMIN not in wanted:
+        check_keeps_an_admin(by, tenant.id, user.id)
     membership, _ = Membership.objects.get_or_create(tenant=tenant, user=user)
-    membership = _locked(Membership, membership.id, tenant.id)
-    before, membership.roles, membership.is_active = list(membership.roles), wanted, True
-    membership.save(update_fields=["roles", "is_active"])
-    _note(by, "membership.roles_set", tenant.id, "user", user.id, before=before, after=wanted)
+    membership = locked_row(Membership, membership.id, tenant.id)
+    own = by.user_id in membership.accounts
+    reason = check_reason(reason) if own else reason.strip()
+    before, membership.roles = list(membership.roles), wanted
+    membership.save(update_fields=["roles"])
+    record(
+        by=by, kind="membership.roles_set", tenant_id=tenant.id, subject_type="user", subject_id=user.id,
+        reason=reason, body={"before": before, "after": wanted, "own": own},
+    )  # fmt: skip
     return membership
 
 
@@ -134,7 +145,7 @@ def remove_from_group(*, group: Group, user: User, by: Actor, clock: Clock) -> N
         _note(by, "group.left", group.tenant_id, "user", user.id, group=str(group.id))
 
 
-@action
+@system_action
 def deactivate_user(*, user: User, by: Actor, clock: Clock, reason: str = "") -> None:
     """Close the account in every tenant. From the commit on the person neither signs in nor counts as reviewer.
 
@@ -143,11 +154,13 @@ def deactivate_user(*, user: User, by: Actor, clock: Clock, reason: str = "") ->
     tenant_ids = sorted(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
     for tenant_id in tenant_ids or [INSTALLATION]:
         check_can_manage(by, tenant_id)
+        check_keeps_an_admin(by, tenant_id, user.id)
     locked = User.objects.select_for_update(no_key=True).get(id=user.id)
     if not locked.is_active:
         return
     locked.is_active = False
     locked.save(update_fields=["is_active"])
+    end_sessions(user.id)
     record_many(
         [
             Entry(
@@ -161,12 +174,18 @@ def deactivate_user(*, user: User, by: Actor, clock: Clock, reason: str = "") ->
 
 @action
 def deactivate_membership(*, tenant: Tenant, user: User, by: Actor, clock: Clock, reason: str = "") -> None:
-    """End a person's membership of one tenant; the account and other memberships stay."""
+    """End a person's membership of one tenant; the account and other memberships stay. Raises LastAdmin.
+
+    From the commit on their sessions are over, and stay so when they are let back in. Agents that act for them are
+    refused, and what they approved and was not sent yet goes back to review as a new version.
+    """
     check_can_manage(by, tenant.id)
+    check_keeps_an_admin(by, tenant.id, user.id)
     membership = check_member(user.id, tenant.id)
-    membership = _locked(Membership, membership.id, tenant.id)
+    membership = locked_row(Membership, membership.id, tenant.id)
     membership.is_active = False
     membership.save(update_fields=["is_active"])
+    end_sessions(user.id)
     record(
         by=by, kind="membership.deactivated", tenant_id=tenant.id, subject_type="user", subject_id=user.id,
         from_state="active", to_state="inactive", reason=reason,
@@ -175,22 +194,45 @@ def deactivate_membership(*, tenant: Tenant, user: User, by: Actor, clock: Clock
 
 @action
 def create_agent(
-    *, tenant: Tenant, name: str, by: Actor, clock: Clock, acts_for: User | None = None
-) -> Agent:
-    """A new automation, acting for a member of its tenant where one is named. Raises NameTaken, NotAMember."""
+    *, tenant: Tenant, name: str, by: Actor, clock: Clock, acts_for: User | None = None, acts_for_system: str = "",
+    owner: User | None = None, workflows: Sequence[str] | None = None, operations: Sequence[str] | None = None,
+) -> Agent:  # fmt: skip
+    """A new automation, acting for a member of its tenant or for a system, where one is named.
+
+    ``owner`` answers for it; ``workflows`` and ``operations`` bound it, None not at all. Raises NameTaken, NotAMember.
+    """
     check_can_manage(by, tenant.id)
-    if acts_for is not None:
-        check_member(acts_for.id, tenant.id)
-    agent = _insert(Agent(tenant=tenant, name=name, acts_for=acts_for, created_at=clock()))
-    _note(by, "agent.created", tenant.id, "agent", agent.id, acts_for=str(acts_for.id) if acts_for else None)
+    for person in (acts_for, owner):
+        if person is not None:
+            check_member(person.id, tenant.id)
+    agent = _insert(
+        Agent(
+            tenant=tenant, name=name, acts_for=acts_for, acts_for_system="" if acts_for else acts_for_system.strip(),
+            owner=owner, workflows=_names(workflows), operations=_names(operations), created_at=clock(),
+        )
+    )  # fmt: skip
+    _note(by, "agent.created", tenant.id, "agent", agent.id, **said_of(agent))
     return agent
+
+
+def said_of(agent: Agent) -> dict[str, Any]:
+    """What the history keeps of an automation."""
+    return {
+        "acts_for": str(agent.acts_for_id) if agent.acts_for_id else None, "system": agent.acts_for_system or None,
+        "owner": str(agent.owner_id) if agent.owner_id else None, "workflows": agent.workflows,
+        "operations": agent.operations,
+    }  # fmt: skip
+
+
+def _names(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else sorted({name.strip() for name in names} - {""})
 
 
 @action
 def deactivate_agent(*, agent: Agent, by: Actor, clock: Clock, reason: str = "") -> None:
     """Stop an automation: none of its tokens works from the commit on."""
     check_can_manage(by, agent.tenant_id)
-    locked = _locked(Agent, agent.id, agent.tenant_id)
+    locked = locked_row(Agent, agent.id, agent.tenant_id)
     if not locked.is_active:
         return
     locked.is_active = False
@@ -216,7 +258,7 @@ def issue_token(
     text, now = tokens.new_token(), clock()
     row = ApiToken.objects.create(
         tenant_id=agent.tenant_id, agent=agent, prefix=text[: tokens.SHOWN], sha256=tokens.fingerprint(text),
-        scopes=_checked(scopes, Scope), created_at=now, expires_at=now + life,
+        scopes=_checked(scopes, Scope), created_at=now, expires_at=now + life, issued_by_id=by.user_id,
     )  # fmt: skip
     _note(
         by, "token.issued", agent.tenant_id, "token", row.id,
@@ -229,7 +271,7 @@ def issue_token(
 def revoke_token(*, token: ApiToken, by: Actor, clock: Clock, reason: str = "") -> None:
     """End a token now; a second time changes nothing."""
     check_can_manage(by, token.tenant_id)
-    locked = _locked(ApiToken, token.id, token.tenant_id)
+    locked = locked_row(ApiToken, token.id, token.tenant_id)
     if locked.revoked_at is not None:
         return
     locked.revoked_at = clock()
@@ -240,44 +282,10 @@ def revoke_token(*, token: ApiToken, by: Actor, clock: Clock, reason: str = "") 
     )  # fmt: skip
 
 
-@action
-def note_sign_in(*, membership: Membership, by: Actor, clock: Clock) -> None:
-    """The person signed in."""
-    _note(by, "user.signed_in", membership.tenant_id, "user", membership.user_id)
-
-
-@action
+@system_action
 def note_sign_out(*, membership: Membership, by: Actor, clock: Clock) -> None:
     """The person signed out."""
     _note(by, "user.signed_out", membership.tenant_id, "user", membership.user_id)
-
-
-@action
-def note_failed_sign_in(*, username: str, subject: UUID, by: Actor, clock: Clock) -> None:
-    """Somebody tried a name and a password that do not belong together.
-
-    Counted for the installation under ``subject``, a pseudonym of name and address. Where there is such a person,
-    each of their tenants gets an event too.
-    """
-    known = Membership.objects.filter(user__username=username, is_active=True).order_by("id")
-    places = [(INSTALLATION, "sign_in", subject)]
-    places += [
-        (tenant_id, "user", user_id) for tenant_id, user_id in known.values_list("tenant_id", "user_id")
-    ]
-    record_many(
-        [
-            Entry(by=by, kind=FAILED, tenant_id=tenant_id, subject_type=subject_type, subject_id=subject_id)
-            for tenant_id, subject_type, subject_id in places
-        ]
-    )
-
-
-def touch_token(token_id: UUID) -> None:
-    """Note that a token was used: at most once a minute, and only if nobody holds its row. It is no event."""
-    stale = Q(last_used_at=None) | Q(last_used_at__lt=Now() - TOUCH_EVERY)
-    with transaction.atomic():
-        free = ApiToken.objects.filter(stale, id=token_id).select_for_update(skip_locked=True, no_key=True)
-        ApiToken.objects.filter(id__in=list(free.values_list("id", flat=True))).update(last_used_at=Now())
 
 
 def _insert(row: Row) -> Row:
@@ -292,7 +300,7 @@ def _insert(row: Row) -> Row:
     return row
 
 
-def _locked(model: type[Row], row_id: UUID, tenant_id: UUID) -> Row:
+def locked_row(model: type[Row], row_id: UUID, tenant_id: UUID) -> Row:
     rows = model._default_manager.select_for_update(of=("self",), no_key=True)
     row = rows.filter(id=row_id, tenant_id=tenant_id).first()
     if row is None:

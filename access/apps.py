@@ -1,6 +1,14 @@
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 
 
 class AccessConfig(AppConfig):
     name = "access"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from access.sessions import begin  # noqa: PLC0415  it needs the models
+
+        user_logged_in.connect(
+            lambda request, **_: begin(request), weak=False, dispatch_uid="access.sessions.begin"
+        )

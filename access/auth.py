@@ -4,10 +4,13 @@ django-ninja stops at the first authenticator that raises, so each router takes 
 Both raise `Refused`; the API turns that into a problem document. Neither writes anything.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Q
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from ninja.security import HttpBearer
@@ -15,21 +18,22 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from access import tokens
-from access.actions import TOUCH_EVERY, touch_token
 from access.enums import Scope
 from access.models import Agent, ApiToken, Membership
 from access.policies import NotAMember, check_agent_usable
+from access.usage import usage
 from audit.actors import Actor, Owner, Via
 from audit.principals import NotSignedIn, ScopeMissing, principal_of, require_scope
 from audit.principals import Principal as BasePrincipal
+from common.dbroles import as_system, bind_tenant
 from common.errors import Refused
+from common.longpoll import wait_until
 
 __all__ = [
     "CsrfFailed", "NotSignedIn", "Principal", "ScopeMissing", "SessionAuth", "TokenAuth", "TokenCannotDecide",
     "agent_actor", "person_actor", "principal_of", "require_scope", "session_principal",
+    "wait_as",
 ]  # fmt: skip
-
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class TokenCannotDecide(Refused):
@@ -53,17 +57,26 @@ class Principal(BasePrincipal):
     agent: Agent | None = None
     token: ApiToken | None = None
     membership: Membership | None = None
+    behind: tuple[UUID, ...] = ()
+    """The people behind it, all their accounts: whom it acts for, who answers for it, who was shown the token."""
 
 
 def agent_actor(agent: Agent, *, request_id: str = "") -> Actor:
     """The actor of what an automation does."""
     return Actor(
         performed_by=str(agent),
-        on_behalf_of=f"user:{agent.acts_for_id}" if agent.acts_for_id else "",
+        on_behalf_of=on_behalf_of(agent),
         via=Via.TOKEN,
         owner=Owner.AUTOMATION,
         request_id=request_id,
     )
+
+
+def on_behalf_of(agent: Agent) -> str:
+    """Whom an automation acts for: a person, a system of this name, or nobody."""
+    if agent.acts_for_id:
+        return f"user:{agent.acts_for_id}"
+    return f"system:{agent.acts_for_system}" if agent.acts_for_system else ""
 
 
 def person_actor(membership: Membership, *, request_id: str = "") -> Actor:
@@ -108,9 +121,9 @@ class TokenAuth(HttpBearer):
         row = _valid(token)
         if row is None:
             return None
-        # A GET changes nothing, not even this.
-        if request.method not in SAFE_METHODS and not row.used_lately:  # type: ignore[attr-defined]
-            touch_token(row.id)
+        bind_tenant(row.tenant_id)
+        # A GET changes nothing, and no request waits for this: it is collected, and written beside all requests.
+        usage.note(row.tenant_id, row.id)
         principal = Principal(
             tenant=row.tenant,
             actor=agent_actor(row.agent, request_id=request_id_of(request)),
@@ -118,20 +131,32 @@ class TokenAuth(HttpBearer):
             scopes=frozenset(Scope(scope) for scope in row.scopes),
             agent=row.agent,
             token=row,
+            behind=_behind(row),
         )
         request.principal = principal  # type: ignore[attr-defined]
         return principal
 
 
+def wait_as(request: HttpRequest, changed: Callable[[], bool], seconds: float) -> None:
+    """Wait for a change on behalf of who asked. Raises NotSignedIn for a token that ended while it waited."""
+    wait_until(changed, seconds)
+    token = getattr(principal_of(request), "token", None)
+    if token is not None and _usable(Q(pk=token.pk)) is None:
+        raise NotSignedIn
+
+
+@as_system()
 def _valid(text: str) -> ApiToken | None:
-    """The row of a token that is neither expired nor revoked and whose automation may work. Found by its hash."""
-    if not tokens.looks_like_token(text):
-        return None
+    """By the system role: the token says which tenant it is."""
+    return _usable(Q(sha256=tokens.fingerprint(text))) if tokens.looks_like_token(text) else None
+
+
+def _usable(which: Q) -> ApiToken | None:
+    """The row of a token that is neither expired nor revoked and whose automation may work."""
     current = ApiToken.objects.filter(revoked_at=None, expires_at__gt=Now())
-    known = current.annotate(used_lately=Q(last_used_at__gt=Now() - TOUCH_EVERY)).select_related(
-        "tenant", "agent"
-    )
-    row = known.filter(sha256=tokens.fingerprint(text)).first()
+    # All accounts of the people behind it come along: no proposal of the automation costs a statement for them.
+    known = current.annotate(others=ArraySubquery(_same_people())).select_related("tenant", "agent")
+    row = known.filter(which).first()
     if row is None:
         return None
     try:
@@ -139,6 +164,24 @@ def _valid(text: str) -> ApiToken | None:
     except NotAMember:
         return None
     return row
+
+
+def _same_people() -> QuerySet[Membership, UUID]:
+    named = ("agent__acts_for_id", "agent__owner_id", "issued_by_id")
+    behind = Q(*(("user_id", OuterRef(OuterRef(name))) for name in named), _connector=Q.OR)
+    shared = Membership.objects.filter(
+        behind, tenant_id=OuterRef(OuterRef("tenant_id")), person_id__isnull=False
+    )
+    same = Membership.objects.filter(
+        tenant_id=OuterRef("tenant_id"), person_id__in=shared.values("person_id")
+    )
+    return same.values_list("user_id", flat=True)
+
+
+def _behind(token: ApiToken) -> tuple[UUID, ...]:
+    others: list[UUID] = token.others  # type: ignore[attr-defined]
+    named = {token.agent.acts_for_id, token.agent.owner_id, token.issued_by_id} - {None}
+    return tuple(sorted({*others, *named}))  # type: ignore[arg-type]
 
 
 class SessionAuth(AuthBase):

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from access.models import User
 from access.policies import only_membership
+from common.dbroles import as_system, bind_tenant
 from common.ids import new_id
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -33,6 +34,8 @@ class RequestIdMiddleware:
 class MembershipMiddleware:
     """Sets ``request.membership`` and ``request.tenant``; both are None for everybody who is not signed in.
 
+    From here on the request sees the rows of that tenant, by queries and by the database's row-level security.
+
     Looked up on each request: whoever lost their account or membership is signed out at the next one. Nothing is
     written for it. One active membership is used, the oldest; choosing among several is not offered yet. Staff of
     Django's admin need no membership there, and are nobody on the desks.
@@ -42,8 +45,11 @@ class MembershipMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        membership = only_membership(request.user) if isinstance(request.user, User) else None
-        if membership is None and not getattr(request.user, "is_staff", False):
+        with as_system():  # who asks, and for which tenant, is found in session, account and membership
+            membership = only_membership(request.user) if isinstance(request.user, User) else None
+        if membership is not None:
+            bind_tenant(membership.tenant_id)
+        elif not getattr(request.user, "is_staff", False):
             request.user = AnonymousUser()
         request.membership = membership  # type: ignore[attr-defined]
         request.tenant = membership.tenant if membership else None  # type: ignore[attr-defined]

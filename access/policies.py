@@ -8,10 +8,14 @@ from uuid import UUID
 
 from access.enums import Role
 from access.models import Agent, Membership, User
+from access.signed_in import oldest_membership
 from audit.actors import Actor, Via
+from common.dbroles import as_system
 from common.errors import InvalidInput, Refused
 
 PEOPLE_MANAGERS = frozenset({Role.ADMIN})
+PEOPLE_READERS = frozenset({Role.ADMIN, Role.AUDITOR})
+LONGEST_REASON = 500
 
 
 class NotAMember(Refused):
@@ -49,11 +53,15 @@ def membership_of(user_id: UUID | None, tenant_id: UUID) -> Membership | None:
     return active.filter(user_id=user_id, tenant_id=tenant_id).select_related("user", "tenant").first()
 
 
+@as_system()
 def only_membership(user: User) -> Membership | None:
-    """The active membership under which a signed-in person works; the oldest where there are several."""
+    """The active membership under which a signed-in person works; the oldest where there are several.
+
+    By the system role: their tenant is not known before.
+    """
     if not user.is_active:
         return None
-    return user.memberships.filter(is_active=True).select_related("tenant").order_by("id").first()
+    return oldest_membership(user)
 
 
 def check_member(user_id: UUID | None, tenant_id: UUID) -> Membership:
@@ -110,6 +118,61 @@ def can_manage(by: Actor, tenant_id: UUID) -> bool:
     except Refused:
         return False
     return True
+
+
+class LastAdmin(Refused):
+    """This is the last active admin here. Make somebody else admin first."""
+
+    code = "last_admin"
+
+
+class ReasonNeeded(InvalidInput):
+    """Say why: it stands in the history for good."""
+
+    code = "reason_needed"
+
+
+class NotAllowedForAgent(Refused):
+    """This automation may not ask for this: it is not among the workflows and operations that it was given."""
+
+    code = "not_allowed_for_agent"
+    http_status = 403
+
+
+def check_reason(reason: str) -> str:
+    """The reason without blanks around it. Raises ReasonNeeded."""
+    reason = reason.strip()
+    if not reason or len(reason) > LONGEST_REASON:
+        raise ReasonNeeded(longest=LONGEST_REASON)
+    return reason
+
+
+def check_keeps_an_admin(by: Actor, tenant_id: UUID, user_id: UUID) -> None:
+    """Raises LastAdmin where nobody but this person could manage the tenant. The command line may do it.
+
+    The admins are locked, all in one order: of two who leave at once, the second one finds out.
+    """
+    if by.via == Via.COMMAND_LINE:
+        return
+    admins = Membership.objects.select_for_update(of=("self",), no_key=True).filter(
+        tenant_id=tenant_id, is_active=True, user__is_active=True, roles__contains=[Role.ADMIN]
+    )
+    found = set(admins.order_by("id").values_list("user_id", flat=True))
+    if user_id in found and len(found) == 1:
+        raise LastAdmin
+
+
+def check_agent_may_start(agent: Agent, workflow: str) -> None:
+    """Raises NotAllowedForAgent where the automation was given workflows, and this is none of them."""
+    if agent.workflows is not None and workflow not in agent.workflows:
+        raise NotAllowedForAgent(workflow=workflow)
+
+
+def check_agent_may_propose(agent: Agent, workflow: str, operation: str) -> None:
+    """As `check_agent_may_start`, and the same for the operation."""
+    check_agent_may_start(agent, workflow)
+    if agent.operations is not None and operation not in agent.operations:
+        raise NotAllowedForAgent(operation=operation)
 
 
 def check_can_install(by: Actor) -> None:

@@ -1,6 +1,7 @@
 """The text of a bearer token: ``plc_``, 32 random bytes in base64url, and six characters that catch a typing slip."""
 
 import hashlib
+import re
 import secrets
 import zlib
 from base64 import b32encode
@@ -9,6 +10,7 @@ PREFIX = "plc_"
 SHOWN = 12
 """How many characters of a token are stored in clear, to recognise it in lists: eight after the prefix."""
 _CHECK = 6
+_SHAPE = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}[a-z2-7]{{{_CHECK}}}")
 
 
 def _check(body: str) -> str:
@@ -27,6 +29,11 @@ def looks_like_token(text: str) -> bool:
     if not (text.startswith(PREFIX) and text.isascii() and len(text) == len(PREFIX) + 43 + _CHECK):
         return False
     return text[-_CHECK:] == _check(text[:-_CHECK])
+
+
+def find_tokens(text: str) -> list[str]:
+    """The tokens in a text, such as a log or a checkout: by their prefix, and their check keeps chance away."""
+    return [found for found in _SHAPE.findall(text) if looks_like_token(found)]
 
 
 def fingerprint(token: str) -> str:

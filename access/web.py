@@ -10,10 +10,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
+from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 
 from access.enums import Role
 from access.policies import RoleMissing, check_role
+from access.sessions import ReauthRequired, leave_for, recently_authenticated
+from common.problems import API_ROOT
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 
@@ -39,6 +42,37 @@ def role_required(*roles: Role) -> Callable[[View], View]:
     return decorate
 
 
+def signed_in_required(view: View) -> View:
+    """Only for signed-in people, of whichever role: else to the sign-in page."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return view(request, *args, **kwargs) if request.user.is_authenticated else to_sign_in(request)
+
+    return cast("View", guarded)
+
+
+def recent_authentication_required(view: View) -> View:
+    """Only for people who have proved within PLACET_REAUTH_S who they are: else to the page where they do, and back."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if recently_authenticated(request):
+            return view(request, *args, **kwargs)
+        if request.path.startswith(API_ROOT):
+            raise ReauthRequired
+        return leave_for(request, confirm_address(back=_way_back(request)))
+
+    return cast("View", guarded)
+
+
+def confirm_address(*, back: str, digest: str = "") -> str:
+    """The page where a person confirms that it is them: for the action with ``digest``, and then back."""
+    way = {name: value for name, value in (("next", back), ("digest", digest)) if value}
+    address = reverse("confirm")
+    return f"{address}?{urlencode(way, safe='/')}" if way else address
+
+
 def to_sign_in(request: HttpRequest) -> HttpResponseBase:
     """The way to the sign-in page and back; htmx is told to leave the page, not to put a form into it."""
     address = resolve_url(settings.LOGIN_URL)
@@ -58,7 +92,10 @@ def _way_back(request: HttpRequest) -> str:
     """The page the person was on. A form's address is none: after sign-in it would be asked for with GET."""
     if not _is_htmx(request):
         return request.get_full_path() if request.method == "GET" else ""
-    page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    try:
+        page = urlsplit(request.headers.get("HX-Current-URL", ""))
+    except ValueError:  # brackets that hold no address
+        return ""
     if page.netloc != request.get_host():
         return ""
     return f"{page.path}?{page.query}" if page.query else page.path
