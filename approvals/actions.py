@@ -4,15 +4,26 @@ Each entry action is one transaction: lock the proposal, read the clock, check a
 tell whoever made the proposal. Locks are taken in the order of the design's section 6: proposals, commands, run.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from approvals import hooks
-from approvals.enums import DecisionKind, DecisionResult, ProposalStatus, ReasonCode
+from approvals.enums import DecisionKind, DecisionResult, ProposalStatus, ReasonCode, Remember
 from approvals.models import Decision, Proposal
-from approvals.policies import Capacity, check_can_decide, check_is_open, standing_votes, valid_approvals
+from approvals.policies import (
+    Capacity,
+    check_can_decide,
+    check_confirmed,
+    check_is_open,
+    standing_votes,
+    standings_of_deciders,
+    unconfirmed,
+    valid_approvals,
+)
+from approvals.recorded import event_of, note
 from approvals.refusals import (
     BY_STATUS,
     AlreadyDecided,
@@ -21,13 +32,18 @@ from approvals.refusals import (
     ReasonRequired,
     ViewMismatch,
 )
+from approvals.remembering import remember
 from approvals.shown import check_all_shown, parts_shown, view_of
-from audit.actions import record
+from audit.actions import Entry, record, record_many
 from audit.actors import Actor, clock_actor
+from audit.receipts import events_of_decisions
+from common import prepared
 from common.clock import Clock
 from common.digests import contract_digest, same, view_digest
 from common.errors import InvalidInput, NotFound
+from common.prepared import Reading
 from common.rounds import each
+from common.sealed import readable
 from common.tx import action, require_transaction
 
 
@@ -49,6 +65,12 @@ class UnknownReason(InvalidInput):
     code = "unknown_reason"
 
 
+class UnknownSpan(InvalidInput):
+    """A rejection is remembered for one of: none, day, week, month; or as the policy says."""
+
+    code = "unknown_span"
+
+
 class NotYours(DecisionRefused):
     """Only the side that made a proposal withdraws it or puts a newer version in its place."""
 
@@ -67,19 +89,27 @@ class Submission:
     acknowledged: tuple[str, ...] = ()
     reason_code: str = ""
     reason: str = ""
+    remember: str = ""
+    """For how long a rejection answers the same proposal, as a word of `Remember`; empty: as the policy says."""
+    confirmed: Callable[[str], bool] = unconfirmed
+    """Whether the person has proved lately who they are, for the action with this digest. High risk needs it."""
+    bulk_list: str = ""
+    """The digest of the list from which several were decided at once; empty for a decision on its own page."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionOutcome:
-    """What the decision led to. ``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before."""
+    """``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before. ``event_id``: its event."""
 
     result: DecisionResult
     votes: int
     needed: int
     proposal_status: str
+    mode: str
     command_id: UUID | None
     state_version: int
     decision_id: UUID
+    event_id: UUID | None = None
     replayed: bool = False
 
 
@@ -101,6 +131,8 @@ def decide(
         raise UnknownDecision()
     if submission.reason_code and submission.reason_code not in ReasonCode.values:
         raise UnknownReason()
+    if submission.remember and submission.remember not in Remember.values:
+        raise UnknownSpan()
     try:
         return _decide(
             tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock
@@ -116,25 +148,40 @@ def _decide(
 ) -> DecisionOutcome:
     proposal = lock_proposal(tenant_id, proposal_id)
     now = clock()
-    capacity = check_can_decide(proposal, by)
     votes = standing_votes(proposal)
-    earlier = next((vote for vote in votes if vote.user_id == by.user_id), None)
-    if earlier is not None and _is_same(earlier, submission):
-        return _outcome(proposal, earlier, valid_approvals(proposal, votes), replayed=True)
+    known = standings_of_deciders(proposal, votes, by)
+    capacity = check_can_decide(proposal, by, known=known, votes=votes)
+    earlier = _earlier(votes, capacity, by)
+    if earlier is not None and earlier.user_id in capacity.accounts and _is_same(earlier, submission):
+        approvals = valid_approvals(proposal, votes, known=known)
+        event_id = events_of_decisions(tenant_id, proposal_id).get(str(earlier.pk))
+        return replace(_outcome(proposal, earlier, approvals, event_id=event_id), replayed=True)
     check_is_open(proposal, now)
     _check_content(proposal, submission, by, now)
-    vote = _record_vote(proposal, submission, capacity, earlier, by=by, now=now)
-    approvals = valid_approvals(proposal, [vote, *(other for other in votes if other is not earlier)])
-    command_id = _apply_vote(proposal, vote, approvals, by=by, clock=clock, now=now)
-    return _outcome(proposal, vote, approvals, command_id=command_id)
+    if submission.kind == DecisionKind.APPROVE:
+        check_confirmed(proposal, submission.confirmed)
+    vote, event_id = _record_vote(proposal, submission, capacity, earlier, by=by, now=now)
+    standing = [vote, *(other for other in votes if other is not earlier)]
+    approvals = valid_approvals(proposal, standing, known=known)
+    command_id = _apply_vote(proposal, vote, approvals, by=by, now=now)
+    if vote.kind == DecisionKind.REJECT:
+        remember(proposal, vote, submission.remember, by=by, now=now)
+    return _outcome(proposal, vote, approvals, command_id=command_id, event_id=event_id)
+
+
+def _earlier(votes: Sequence[Decision], capacity: Capacity, by: Actor) -> Decision | None:
+    """What this person said before: under this account, else another one of theirs, or a deputy in their stead."""
+    theirs = [vote for vote in votes if vote.user_id in capacity.accounts]
+    theirs += [vote for vote in votes if vote.in_stead_of_id in capacity.accounts]
+    return next((vote for vote in theirs if vote.user_id == by.user_id), theirs[0] if theirs else None)
 
 
 def _check_content(proposal: Proposal, submission: Submission, by: Actor, now: datetime) -> None:
     """The *what*: the digests are recomputed from the stored bytes, never taken from the row alone."""
-    stored = contract_digest(bytes(proposal.contract))
+    stored = contract_digest(readable(proposal, "contract") or b"")
     if not (same(stored, proposal.digest) and same(stored, submission.digest)):
         raise DigestMismatch(digest=proposal.digest)
-    shown = view_digest(bytes(proposal.view))
+    shown = view_digest(readable(proposal, "view") or b"")
     if not (same(shown, proposal.view_digest) and same(shown, submission.view_digest)):
         raise ViewMismatch(view_digest=proposal.view_digest)
     if submission.kind == DecisionKind.APPROVE:
@@ -157,65 +204,79 @@ def _record_vote(
     *,
     by: Actor,
     now: datetime,
-) -> Decision:
+) -> tuple[Decision, UUID]:
+    """The decision, and the event that says so."""
     if earlier is not None:
         earlier.replaced_at = now
-        earlier.save(update_fields=["replaced_at"])
-    vote = Decision.objects.create(
+        prepared.update(earlier, ["replaced_at"])
+    vote = Decision(
         tenant_id=proposal.tenant_id, proposal=proposal, kind=sent.kind, user_id=by.user_id, role=capacity.role,
-        group_id=capacity.group_id, digest=sent.digest, view_digest=sent.view_digest,
+        group_id=capacity.group_id, in_stead_of_id=capacity.stead.user_id if capacity.stead else None,
+        digest=sent.digest, view_digest=sent.view_digest,
         parts_seen=parts_shown(proposal, sent.view_receipts, by=by, now=now),
         acknowledged=sorted(set(sent.acknowledged) & set(view_of(proposal).to_acknowledge)),
-        reason_code=sent.reason_code, reason=sent.reason.strip(), performed_by=by.performed_by, via=by.via, at=now,
+        reason_code=sent.reason_code, reason=sent.reason.strip(), performed_by=by.performed_by, via=by.via,
+        posture=capacity.posture, at=now,
     )  # fmt: skip
-    _record(proposal, "proposal.vote", by=by, reason=sent.reason_code, body={
+    prepared.insert(vote)
+    event_id = note(proposal, "proposal.vote", by=capacity.acting(by), reason=sent.reason_code, body={
         "decision_id": str(vote.pk), "kind": vote.kind, "view_digest": vote.view_digest,
         "replaces": str(earlier.pk) if earlier else None, "parts_seen": vote.parts_seen,
-        "acknowledged": vote.acknowledged,
+        "acknowledged": vote.acknowledged, **capacity.facts, **_from_list(sent),
     })  # fmt: skip
-    return vote
+    return vote, event_id
+
+
+def _from_list(sent: Submission) -> dict[str, Any]:
+    """That it was decided together with others, and in which list."""
+    return {"decided_in": "bulk list", "bulk_list": sent.bulk_list} if sent.bulk_list else {}
 
 
 def _apply_vote(
-    proposal: Proposal, vote: Decision, approvals: int, *, by: Actor, clock: Clock, now: datetime
+    proposal: Proposal, vote: Decision, approvals: int, *, by: Actor, now: datetime
 ) -> UUID | None:
     match DecisionKind(vote.kind):
         case DecisionKind.APPROVE:
             if approvals < proposal.needed:
                 return None
-            return approve(proposal, by=by, clock=clock, now=now)
+            return approve(proposal, by=by, now=now)
         case DecisionKind.REJECT:
-            return _conclude(
-                proposal, "reject", by=by, clock=clock, at=now, reason=vote.reason or vote.reason_code
-            )
+            return _conclude(proposal, "reject", by=by, at=now, reason=vote.reason_code)
         case DecisionKind.REQUEST_CHANGES:
-            why = vote.reason or vote.reason_code
-            return _conclude(proposal, "request_changes", by=by, clock=clock, at=now, reason=why)
+            return _conclude(proposal, "request_changes", by=by, at=now, reason=vote.reason_code)
 
 
-def approve(proposal: Proposal, *, by: Actor, clock: Clock, now: datetime) -> UUID | None:
+def approve(proposal: Proposal, *, by: Actor, now: datetime) -> UUID | None:
     """The quorum is met: stamp *execute by* and tell the maker. For a locked, pending proposal inside an action."""
     require_transaction()
     before = proposal.status
     proposal.approve(at=now, execute_by=now + timedelta(seconds=proposal.execute_within_s))
     save_moved(proposal, before, by=by, body={"execute_by": str(proposal.execute_by)})
-    return hooks.proposal_ended(proposal, ProposalStatus.APPROVED, by=by, clock=clock)
+    return _tell_maker(proposal, by=by, at=now)
 
 
-def _conclude(
-    proposal: Proposal, move: str, *, by: Actor, clock: Clock, at: datetime, reason: str
-) -> UUID | None:
+def _conclude(proposal: Proposal, move: str, *, by: Actor, at: datetime, reason: str) -> UUID | None:
     move_proposal(proposal, move, by=by, at=at, reason=reason)
-    return hooks.proposal_ended(proposal, proposal.status, by=by, clock=clock)
+    return _tell_maker(proposal, by=by, at=at)
+
+
+def _tell_maker(proposal: Proposal, *, by: Actor, at: datetime) -> UUID | None:
+    """At the instant that decided: it was read under the proposal's lock, and the maker waits for nothing before it."""
+    return hooks.proposal_ended(proposal, proposal.status, by=by, clock=lambda: at)
 
 
 def _outcome(
-    proposal: Proposal, vote: Decision, votes: int, *, command_id: UUID | None = None, replayed: bool = False
+    proposal: Proposal,
+    vote: Decision,
+    votes: int,
+    *,
+    command_id: UUID | None = None,
+    event_id: UUID | None = None,
 ) -> DecisionOutcome:
     return DecisionOutcome(
         result=_result_of(proposal, vote), votes=votes, needed=proposal.needed, proposal_status=proposal.status,
-        command_id=command_id or _command_id(proposal), state_version=proposal.state_version, decision_id=vote.pk,
-        replayed=replayed,
+        mode=proposal.mode, command_id=command_id or _command_id(proposal), state_version=proposal.state_version,
+        decision_id=vote.pk, event_id=event_id,
     )  # fmt: skip
 
 
@@ -234,17 +295,20 @@ def _command_id(proposal: Proposal) -> UUID | None:
 
 
 def approve_by_rule(
-    proposal: Proposal, *, rule: str, version: int, by: Actor, clock: Clock, now: datetime
+    proposal: Proposal, *, rule: str, version: int, by: Actor, now: datetime, why: str = ""
 ) -> UUID | None:
-    """Auto-approval is a decision too, by a named rule and version. Inside an action; the caller checks the stage."""
+    """Auto-approval is a decision too, by a named rule and version, and says why. Inside an action; the caller checks
+    the stage.
+    """
     require_transaction()
     vote = Decision.objects.create(
         tenant_id=proposal.tenant_id, proposal=proposal, kind=DecisionKind.APPROVE, rule=rule, rule_version=version,
         digest=proposal.digest, view_digest=proposal.view_digest, performed_by=by.performed_by, via=by.via, at=now,
+        reason=why,
     )  # fmt: skip
     body = {"decision_id": str(vote.pk), "kind": vote.kind, "rule": rule, "rule_version": version}
-    _record(proposal, "proposal.vote", by=by, reason=rule, body=body)
-    return approve(proposal, by=by, clock=clock, now=now)
+    note(proposal, "proposal.vote", by=by, reason=rule, body=body)
+    return approve(proposal, by=by, now=now)
 
 
 @action
@@ -257,7 +321,8 @@ def withdraw(*, tenant_id: UUID, proposal_id: UUID, reason: str, by: Actor, cloc
         return proposal
     if not proposal.is_live:
         raise BY_STATUS.get(proposal.status, AlreadyDecided)(status=proposal.status)
-    _conclude(proposal, "withdraw", by=by, clock=clock, at=clock(), reason=reason)
+    proposal.end_words = reason.strip()[:500]
+    _conclude(proposal, "withdraw", by=by, at=clock(), reason="")
     return proposal
 
 
@@ -280,23 +345,22 @@ def _expire(tenant_id: UUID, proposal_id: UUID, clock: Clock) -> bool:
     waits = proposal.status in (ProposalStatus.PENDING, ProposalStatus.CHANGES_REQUESTED)
     if not waits or now < proposal.decide_by:
         return False  # somebody was faster
-    _conclude(proposal, "expire", by=clock_actor(), clock=clock, at=now, reason="expired")
+    _conclude(proposal, "expire", by=clock_actor(), at=now, reason="expired")
     return True
 
 
 # -- parts that other actions use inside their own transaction ------------------------------------------------
 
 
+_LOCKED = Reading(Proposal, "WHERE r.tenant_id = %s AND r.id = %s FOR NO KEY UPDATE")
+
+
 def lock_proposal(tenant_id: UUID, proposal_id: UUID) -> Proposal:
     """The row, locked until the end of the transaction. Raises UnknownProposal, also for another tenant's."""
     require_transaction()
-    row = Proposal.objects.select_for_update(of=("self",), no_key=True).filter(
-        tenant_id=tenant_id, pk=proposal_id
-    )
-    proposal = row.first()
-    if proposal is None:
-        raise UnknownProposal()
-    return proposal
+    for proposal in _LOCKED.rows(tenant_id, proposal_id):
+        return proposal
+    raise UnknownProposal()
 
 
 def move_proposal(proposal: Proposal, move: str, *, by: Actor, at: datetime, reason: str) -> None:
@@ -310,33 +374,27 @@ def save_moved(
     proposal: Proposal, before: str, *, by: Actor, reason: str = "", body: dict[str, Any] | None = None
 ) -> None:
     proposal.state_version += 1
-    proposal.save(
-        update_fields=[
-            "status", "execute_by", "decided_at", "ended_at", "end_reason", "state_version",
-        ]
-    )  # fmt: skip
-    _record(proposal, f"proposal.{proposal.status}", by=by, before=before, reason=reason, body=body)
+    prepared.update(
+        proposal,
+        ["status", "execute_by", "decided_at", "ended_at", "end_reason", "end_words", "state_version"],
+    )
+    record_many([moved_event(proposal, before, by=by, reason=reason, body=body)])
 
 
-def _record(
-    proposal: Proposal,
-    kind: str,
-    *,
-    by: Actor,
-    before: str = "",
-    reason: str = "",
-    body: dict[str, Any] | None = None,
-) -> None:
-    record(
-        by=by, kind=kind, tenant_id=proposal.tenant_id, subject_type="proposal", subject_id=proposal.pk,
-        run_id=proposal.run_id, from_state=before, to_state=proposal.status if before else "", reason=reason,
-        digest=proposal.digest, body=body,
-    )  # fmt: skip
+def moved_event(
+    proposal: Proposal, before: str, *, by: Actor, reason: str = "", body: dict[str, Any] | None = None
+) -> Entry:
+    """What is recorded of a proposal that has moved from ``before``."""
+    return event_of(proposal, f"proposal.{proposal.status}", by=by, before=before, reason=reason, body=body)
 
 
 @action
 def _record_refused_attempt(*, tenant_id: UUID, proposal_id: UUID, by: Actor, code: str) -> None:
+    """Part of its run's history; of a proposal that is not there, of none."""
+    run = (
+        Proposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).values_list("run_id", flat=True).first()
+    )
     record(
         by=by, kind="proposal.decision_refused", tenant_id=tenant_id, subject_type="proposal",
-        subject_id=proposal_id, reason=code,
+        subject_id=proposal_id, run_id=run, reason=code,
     )  # fmt: skip

@@ -11,7 +11,9 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Router
 
+from access.auth import wait_as
 from access.enums import Scope
+from access.sessions import confirmed_for, spend_proof
 from approvals import actions, receipts, selectors
 from approvals.actions import DecisionOutcome, Submission
 from approvals.api_schemas import (
@@ -26,14 +28,14 @@ from approvals.api_schemas import (
     proposal_of,
 )
 from approvals.enums import ProposalStatus
-from approvals.models import Proposal
+from approvals.late import add_what_stands
 from approvals.policies import check_can_see_all
 from approvals.refusals import DecisionRefused
 from approvals.shown import view_of
 from audit.principals import principal_of, require_scope
 from common.clock import db_clock
 from common.cursors import PAGE
-from common.longpoll import Since, Wait, wait_until
+from common.longpoll import Since, Wait
 from common.problems import Problem
 from common.strictbody import StrictBody
 
@@ -52,13 +54,14 @@ def get_proposal(
 
     Needs the scope ``proposals:read``.
     """
-    tenant_id = require_scope(request, Scope.PROPOSALS_READ).tenant.pk
+    principal = require_scope(request, Scope.PROPOSALS_READ)
+    tenant_id = principal.tenant.pk
     proposal = selectors.get_proposal(tenant_id, proposal_id)
     if wait:
         known = proposal.state_version if since is None else since
-        wait_until(lambda: selectors.has_moved(tenant_id, proposal_id, known), wait)
+        wait_as(request, lambda: selectors.has_moved(tenant_id, proposal_id, known), wait)
         proposal = selectors.get_proposal(tenant_id, proposal_id)
-    return proposal_of(proposal, db_clock())
+    return proposal_of(proposal, db_clock(), principal.actor)
 
 
 @tokens.get(
@@ -90,14 +93,19 @@ def withdraw(
 ) -> dict[str, Any]:
     """By the proposer, before anything was sent. Again: the same answer. Needs the scope ``proposals:write``."""
     principal = require_scope(request, Scope.PROPOSALS_WRITE)
-    proposal = actions.withdraw(
-        tenant_id=principal.tenant.pk,
-        proposal_id=proposal_id,
-        reason=body.reason,
-        by=principal.actor,
-        clock=db_clock,
-    )
-    return proposal_of(selectors.get_proposal(principal.tenant.pk, proposal.pk), db_clock())
+    try:
+        proposal = actions.withdraw(
+            tenant_id=principal.tenant.pk,
+            proposal_id=proposal_id,
+            reason=body.reason,
+            by=principal.actor,
+            clock=db_clock,
+        )
+    except DecisionRefused as refused:
+        if refused.http_status == DecisionRefused.http_status:
+            add_what_stands(refused, selectors.get_proposal(principal.tenant.pk, proposal_id), db_clock())
+        raise
+    return proposal_of(selectors.get_proposal(principal.tenant.pk, proposal.pk), db_clock(), principal.actor)
 
 
 @sessions.get(
@@ -144,6 +152,7 @@ def decide(
     submission = Submission(
         kind=body.decision, digest=body.digest, view_digest=body.view_digest, view_receipts=body.receipts,
         acknowledged=tuple(body.acknowledged or ()), reason_code=body.reason_code or "", reason=body.reason or "",
+        remember=body.remember or "", confirmed=confirmed_for(request),
     )  # fmt: skip
     try:
         outcome = actions.decide(
@@ -152,26 +161,18 @@ def decide(
         )  # fmt: skip
     except DecisionRefused as refused:
         if refused.http_status == DecisionRefused.http_status:
-            _add_what_stands(refused, selectors.get_proposal(principal.tenant.pk, proposal_id))
+            add_what_stands(refused, selectors.get_proposal(principal.tenant.pk, proposal_id), db_clock())
         raise
-    return _outcome(outcome, selectors.get_proposal(principal.tenant.pk, proposal_id))
+    spend_proof(request, submission.digest)
+    return _outcome(outcome)
 
 
-def _outcome(outcome: DecisionOutcome, proposal: Proposal) -> dict[str, Any]:
-    action, retry_after = next_action_of(outcome.proposal_status, proposal.mode)
+def _outcome(outcome: DecisionOutcome) -> dict[str, Any]:
+    action, retry_after = next_action_of(outcome.proposal_status, outcome.mode)
     return {
         "result": outcome.result, "votes": outcome.votes, "needed": outcome.needed,
         "proposal_status": outcome.proposal_status, "command_id": outcome.command_id,
-        "state_version": outcome.state_version, "decision_id": outcome.decision_id, "replayed": outcome.replayed,
+        "state_version": outcome.state_version, "decision_id": outcome.decision_id, "event_id": outcome.event_id,
+        "replayed": outcome.replayed,
         "next_action": action, "retry_after": retry_after,
     }  # fmt: skip
-
-
-def _add_what_stands(refused: DecisionRefused, proposal: Proposal) -> None:
-    """Whoever came too late is told what stands now, and by whose decision."""
-    last = selectors.last_decision(proposal)
-    refused.details |= {
-        "proposal_status": selectors.shown_status(proposal, db_clock()),
-        "state_version": proposal.state_version,
-        "decision": {"decision": last.kind, "by": last.performed_by, "at": last.at} if last else None,
-    }

@@ -7,10 +7,14 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode
-from approvals.models import Decision, Evidence, Proposal
+from approvals.enums import Asked, DecisionKind, Mode, ProposalStatus, ReasonCode, Remember
+from approvals.models import Decision, Evidence, Proposal, Question
 from approvals.policies import standing_votes
-from approvals.selectors import duplicate_of, shown_status
+from approvals.selectors import duplicate_of, ended_because, shown_status
+from approvals.selectors_questions import answer_to, questions_of
+from audit.actors import Actor
+from audit.receipts import event_of_proposal
+from common.sealed import is_erased, readable
 from common.strictbody import Body
 
 RETRY_AFTER_S = 5
@@ -57,6 +61,10 @@ class DecisionIn(Body):
     )
     reason: str | None = Field(default=None, max_length=2_000)
     acknowledged: list[str] | None = Field(default=None, max_length=500)
+    remember: str | None = Field(
+        default=None, max_length=10, json_schema_extra={"enum": [*Remember.values, None]}
+    )
+    """For how long a rejection answers whoever proposes the same again; left out, the policy says."""
 
     @property
     def receipts(self) -> tuple[str, ...]:
@@ -75,15 +83,18 @@ class WithdrawIn(Body):
 
 
 class DecisionOut(BaseModel):
-    """What the decision led to: ``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before."""
+    """What the decision led to: ``votes`` of ``needed`` approvals are given. ``replayed``: it was recorded before.
+
+    ``event_id`` names the event of the history that says so; `GET /audit/receipts/{event_id}` gives a receipt of it.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
                     "result": "approved", "votes": 1, "needed": 1, "proposal_status": "approved", "command_id": _ID,
-                    "state_version": 2, "decision_id": _ID, "replayed": False, "next_action": "wait",
-                    "retry_after": 5,
+                    "state_version": 2, "decision_id": _ID, "event_id": _ID, "replayed": False,
+                    "next_action": "wait", "retry_after": 5,
                 }
             ]
         }
@@ -96,16 +107,18 @@ class DecisionOut(BaseModel):
     command_id: UUID | None
     state_version: int
     decision_id: UUID
+    event_id: UUID | None
     replayed: bool
     next_action: NextAction
     retry_after: int | None
 
 
 class VoteOut(BaseModel):
-    """One standing vote: of a person, or of the policy's rule."""
+    """One standing vote: of a person, or of the policy's rule. ``in_stead_of``: whose place it was, of a deputy's."""
 
     decision: str
     by: str
+    in_stead_of: str | None
     via: str
     at: datetime
     reason_code: str
@@ -126,6 +139,18 @@ class EvidenceOut(BaseModel):
     asserted: bool
 
 
+class QuestionOut(BaseModel):
+    """A reviewer's question. ``text`` and ``answer`` are words of people: null for all but the proposer."""
+
+    id: UUID
+    text: str | None
+    asked_by: str
+    asked_at: datetime
+    answer: str | None
+    answered_by: str | None
+    answered_at: datetime | None
+
+
 class ProposalLine(BaseModel):
     """A proposal in a list."""
 
@@ -143,6 +168,7 @@ class ProposalLine(BaseModel):
     digest: str
     material_digest: str
     proposed_by: str
+    edited_by: str | None
     created_at: datetime
     decide_by: datetime
     votes: int
@@ -155,7 +181,10 @@ class ProposalLine(BaseModel):
 class ProposalOut(ProposalLine):
     """A proposal in full. ``contract`` holds the canonical bytes in base64: what an approval binds to.
 
+    ``contract`` is empty once the content was erased (``content_erased``).
     ``duplicate_of`` is another live proposal of the very same thing, where there is one.
+    ``edited_by`` is the reviewer who changed arguments of the version that this one ``supersedes``.
+    ``questions`` are those that reviewers ask the proposer; `POST /proposals/{id}/answers` answers them.
     """
 
     model_config = ConfigDict(
@@ -165,20 +194,23 @@ class ProposalOut(ProposalLine):
                     "id": _ID, "run_id": _ID, "step": "action", "workflow": "refund-requests",
                     "operation": "refunds.issue", "operation_version": 1, "version": 1, "mode": "live",
                     "target": "order:1042", "summary": "Refund EUR 25.00", "status": "pending", "digest": _DIGEST,
-                    "material_digest": "hmac:…", "proposed_by": "api:intake", "created_at": "2026-09-19T13:52:08Z",
+                    "material_digest": "hmac:…", "proposed_by": "api:intake", "edited_by": None,
+                    "created_at": "2026-09-19T13:52:08Z",
                     "decide_by": "2026-09-19T17:52:08Z", "votes": 0, "needed": 1, "state_version": 1,
-                    "next_action": "wait", "retry_after": 5, "contract": "eyJhY3Rvci…", "view_digest": _DIGEST[::-1],
+                    "next_action": "wait", "retry_after": 5, "contract": "eyJhY3Rvci…",
+                    "content_erased": False, "view_digest": _DIGEST[::-1],
                     "workflow_version": 1, "consequence": "EUR 25.00 goes back to the customer of order 1042.",
                     "execute_within_s": 600, "execute_by": None, "decided_at": None, "ended_at": None,
                     "end_reason": "", "supersedes": None, "superseded_by": None, "duplicate_of": None,
-                    "still_needed": 1, "command_id": None, "decisions": [], "evidence": [], "policy_version": 7,
-                    "policy_rule": "refund.limit",
+                    "still_needed": 1, "command_id": None, "decisions": [], "evidence": [], "questions": [],
+                    "policy_version": 7, "policy_rule": "refund.limit", "event_id": _ID,
                 }
             ]
         }
     )  # fmt: skip
 
     contract: str
+    content_erased: bool
     view_digest: str
     workflow_version: int
     policy_version: int
@@ -196,6 +228,9 @@ class ProposalOut(ProposalLine):
     command_id: UUID | None
     decisions: list[VoteOut]
     evidence: list[EvidenceOut]
+    questions: list[QuestionOut]
+    event_id: UUID | None
+    """That it was made, in the history; `GET /audit/receipts/{event_id}` gives a receipt of it."""
 
 
 class ProposalsOut(BaseModel):
@@ -249,34 +284,50 @@ def line_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
     standing = [vote for vote in proposal.decisions.all() if vote.replaced_at is None]
     return {name: getattr(proposal, name) for name in same} | {
         "status": status, "next_action": action, "retry_after": retry_after,
+        "edited_by": f"user:{proposal.edited_by_id}" if proposal.edited_by_id else None,
         "votes": sum(vote.kind == DecisionKind.APPROVE for vote in standing),
     }  # fmt: skip
 
 
-def proposal_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
-    """The members of one proposal in full."""
+def proposal_of(proposal: Proposal, now: datetime, reader: Actor) -> dict[str, Any]:
+    """The members of one proposal in full, for who reads it."""
     line = line_of(proposal, now)
     command = getattr(proposal, "command", None)
     same = (
         "view_digest", "workflow_version", "consequence", "execute_within_s", "execute_by", "decided_at", "ended_at",
-        "end_reason",
     )  # fmt: skip
+    votes, contract = standing_votes(proposal), readable(proposal, "contract")
     return line | {name: getattr(proposal, name) for name in same} | {
-        "contract": b64encode(bytes(proposal.contract)).decode(),
+        "contract": b64encode(contract or b"").decode(), "content_erased": is_erased(proposal),
+        "end_reason": ended_because(proposal, votes),
         "policy_version": proposal.policy["version"], "policy_rule": proposal.policy["rule"],
         "supersedes": proposal.supersedes_id,
         "superseded_by": proposal.successors.values_list("pk", flat=True).first(),
         "duplicate_of": duplicate_of(proposal),
         "still_needed": max(0, proposal.needed - line["votes"]) if line["status"] == S.PENDING else 0,
         "command_id": command.pk if command is not None else None,
-        "decisions": [_vote(vote) for vote in standing_votes(proposal)],
+        "decisions": [_vote(vote) for vote in votes], "event_id": event_of_proposal(proposal.tenant_id, proposal.pk),
         "evidence": [_evidence(piece) for piece in proposal.evidence.all()],
+        "questions": [
+            _question(row, words=reader.performed_by == proposal.proposed_by)
+            for row in questions_of(proposal) if row.of == Asked.PROPOSER
+        ],
+    }  # fmt: skip
+
+
+def _question(question: Question, *, words: bool) -> dict[str, Any]:
+    answer = answer_to(question)
+    return {
+        "id": question.pk, "text": question.wording if words else None, "asked_by": f"user:{question.asked_by_id}",
+        "asked_at": question.asked_at, "answer": answer.wording if answer and words else None,
+        "answered_by": answer.performed_by if answer else None, "answered_at": answer.at if answer else None,
     }  # fmt: skip
 
 
 def _vote(vote: Decision) -> dict[str, Any]:
     return {
         "decision": vote.kind, "by": vote.performed_by, "via": vote.via, "at": vote.at,
+        "in_stead_of": f"user:{vote.in_stead_of_id}" if vote.in_stead_of_id else None,
         "reason_code": vote.reason_code, "rule": vote.rule, "rule_version": vote.rule_version,
     }  # fmt: skip
 

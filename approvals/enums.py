@@ -1,5 +1,6 @@
 """States and words of asking people."""
 
+from datetime import timedelta
 from enum import nonmember
 
 from django.db.models import TextChoices
@@ -63,3 +64,37 @@ class ReasonCode(TextChoices):
     SUSPICIOUS = "suspicious", "Looks like abuse"
     DUPLICATE = "duplicate", "Already done"
     OTHER = "other", "Another reason"
+
+
+class Asked(TextChoices):
+    """Of whom a question is asked."""
+
+    PROPOSER = "proposer", "The proposer"
+    COLLEAGUE = "colleague", "A colleague"
+
+
+class Remember(TextChoices):
+    """For how long a rejection answers whoever proposes the same again."""
+
+    NONE = "none", "Ask people again"
+    DAY = "day", "Say no for a day"
+    WEEK = "week", "Say no for 7 days"
+    MONTH = "month", "Say no for 30 days"
+
+    @property
+    def span(self) -> timedelta:
+        return timedelta(days={"none": 0, "day": 1, "week": 7, "month": 30}[self.value])
+
+
+class EscalationOutcome(TextChoices):
+    """What became of a planned step of widening."""
+
+    WIDENED = "widened", "Asked of more people"
+    NOT_NEEDED = "not_needed", "Not needed any more"
+
+
+class AfterVerdict(TextChoices):
+    """What a person says about an automatic action afterwards."""
+
+    FINE = "fine", "Fine"
+    WRONG = "wrong", "Wrong"

@@ -95,11 +95,17 @@ def _claim(receipt: object) -> list[str] | Check:
     return claim if isinstance(claim, list) else _refused("malformed")
 
 
-def parts_not_shown(receipts: Iterable[object], parts: Sequence[str], **expected: Any) -> tuple[str, ...]:
-    """The parts that none of the receipts proves; `expected` is what `check` takes beside the part."""
-    shown = set()
-    for receipt in receipts:
+def by_part(sent: Iterable[object], **expected: Any) -> dict[str, str]:
+    """The receipts that hold, by the part that each is for; `expected` is what `check` takes beside the part."""
+    held: dict[str, str] = {}
+    for receipt in sent:
         claim = _claim(receipt)
         if not isinstance(claim, Check) and check(receipt, part=claim[_PART], **expected):
-            shown.add(claim[_PART])
+            held[claim[_PART]] = str(receipt)
+    return held
+
+
+def parts_not_shown(receipts: Iterable[object], parts: Sequence[str], **expected: Any) -> tuple[str, ...]:
+    """The parts that none of the receipts proves; `expected` is what `check` takes beside the part."""
+    shown = by_part(receipts, **expected)
     return tuple(part for part in parts if part not in shown)

@@ -76,10 +76,23 @@ class OwnProposal(DecisionRefused):
     http_status = 403
 
 
+class AuthorOfVersion(OwnProposal):
+    """You edited this version, so others decide on it. You may edit it once more."""
+
+    code = "author_of_version"
+
+
 class TokenCannotDecide(DecisionRefused):
     """Only a signed-in person decides. A token never does, whatever its scopes."""
 
     code = "token_cannot_decide"
+    http_status = 403
+
+
+class ReauthRequired(DecisionRefused):
+    """This action is of high risk. Confirm that it is you first; that counts for this action alone, once."""
+
+    code = "reauth_required"
     http_status = 403
 
 
@@ -105,6 +118,37 @@ class Uninspectable(InvalidInput):
     """Part of this action cannot be shown faithfully, so it cannot be approved."""
 
     code = "uninspectable"
+
+
+class PreviouslyRejected(Refused):
+    """Exactly this was rejected, and that still holds. A person can lift it on the page of what was rejected."""
+
+    code = "previously_rejected"
+
+
+class AlreadyAnswered(DecisionRefused):
+    """This question has its answer already."""
+
+    code = "already_answered"
+
+
+class NotAskedOfYou(DecisionRefused):
+    """This question was asked of somebody else."""
+
+    code = "not_asked_of_you"
+    http_status = 403
+
+
+class AlreadyLifted(DecisionRefused):
+    """Somebody has lifted this rejection already."""
+
+    code = "already_lifted"
+
+
+class NothingRemembered(DecisionRefused):
+    """This rejection is not remembered, or its time is over: there is nothing to lift."""
+
+    code = "nothing_remembered"
 
 
 BY_STATUS: dict[str, type[DecisionRefused]] = {

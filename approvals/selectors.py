@@ -3,13 +3,14 @@
 Screens have `approvals.screens`.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from approvals.enums import Mode, ProposalStatus
+from approvals.enums import DecisionKind, Mode, ProposalStatus
 from approvals.models import Decision, Proposal
 from approvals.policies import standing_votes
 from common.cursors import PAGE, Page, page
@@ -43,7 +44,9 @@ def list_proposals(
         found = found.filter(workflow=workflow)
     if status:
         found = _in_status(found, status, now)
-    return page(found, list_name="proposals", cursor=cursor, size=size)
+    # A line shows neither the signed bytes nor the page that was shown, and counts votes.
+    lines = found.defer("contract", "view", "volatile").prefetch_related("decisions")
+    return page(lines, list_name="proposals", cursor=cursor, size=size)
 
 
 def _in_status(found: "QuerySet[Proposal]", status: str, now: datetime) -> "QuerySet[Proposal]":
@@ -74,6 +77,13 @@ def shown_status(proposal: Proposal, now: datetime) -> str:
     if proposal.status in TIMED and now >= proposal.decide_by:
         return S.EXPIRED.value
     return str(proposal.status)
+
+
+def ended_because(proposal: Proposal, votes: Sequence[Decision]) -> str:
+    """Why it ended or goes back: the words of whoever did it, else their code or a sentence of ours."""
+    said = [vote.reason or vote.reason_code for vote in votes if vote.kind != DecisionKind.APPROVE]
+    by_people = said[-1] if said and proposal.status in (S.REJECTED, S.CHANGES_REQUESTED) else ""
+    return proposal.end_words or by_people or proposal.end_reason
 
 
 def last_decision(proposal: Proposal) -> Decision | None:

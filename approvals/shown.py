@@ -1,8 +1,10 @@
 """Was it all in front of them? Checks a decision's receipts and acknowledgements against the stored view document."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import lru_cache
+from threading import Lock, Timer
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -11,22 +13,72 @@ from approvals.receipts import parts_not_shown
 from approvals.refusals import NotAcknowledged, NotAllShown, Uninspectable
 from approvals.viewdoc import ViewDocument
 from audit.actors import Actor
+from common.content_keys import SealBroken
 from common.strictjson import JsonRefused
 
+_LARGE: Final = 200_000
+_KEPT_S: Final = 60.0
+_MOST_KEPT: Final = 6
+_MEMO: Final = "_view_document"
 
-@lru_cache(maxsize=256)
-def _parsed(stored: bytes) -> ViewDocument:
-    return ViewDocument.from_bytes(stored)
+
+class Kept:
+    """Large documents, which take a while to read, while a person turns their pages: a few, and for a minute.
+
+    No longer: the run whose document it is may be erased, by a process that cannot reach into the memory of this one.
+    """
+
+    def __init__(self, read: Callable[[bytes], ViewDocument], life_s: float = _KEPT_S) -> None:
+        self._read, self._life_s = read, life_s
+        self._lock = Lock()
+        self._known: dict[bytes, ViewDocument] = {}
+
+    def __call__(self, stored: bytes) -> ViewDocument:
+        name = hashlib.sha256(stored).digest()
+        with self._lock:
+            found = self._known.get(name)
+        return found or self._keep(name, self._read(stored))
+
+    def _keep(self, name: bytes, document: ViewDocument) -> ViewDocument:
+        with self._lock:
+            while len(self._known) >= _MOST_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[name] = document
+        forgetting = Timer(self._life_s, self.forget, [name])
+        forgetting.daemon = True
+        forgetting.start()
+        return document
+
+    def forget(self, name: bytes) -> None:
+        with self._lock:
+            self._known.pop(name, None)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+large: Final = Kept(ViewDocument.from_bytes)
+
+
+def _parsed(proposal: Proposal) -> ViewDocument:
+    """Read once for each row that was fetched."""
+    stored = bytes(proposal.view)
+    known = proposal.__dict__.get(_MEMO)
+    if known is None or known[0] != stored:
+        known = (stored, (large if len(stored) > _LARGE else ViewDocument.from_bytes)(stored))
+        proposal.__dict__[_MEMO] = known
+    document: ViewDocument = known[1]
+    return document
 
 
 def view_of(proposal: Proposal) -> ViewDocument:
     """The stored document: what a later release shows too, never rendered anew.
 
-    Raises Uninspectable for bytes that are no view document any more.
+    Raises Uninspectable for bytes that are no view document any more, and ContentErased.
     """
     try:
-        return _parsed(bytes(proposal.view))
-    except (JsonRefused, ValidationError) as error:
+        return _parsed(proposal)
+    except (JsonRefused, SealBroken, ValidationError) as error:
         raise Uninspectable() from error
 
 

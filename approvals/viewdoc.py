@@ -63,28 +63,33 @@ def build_view(
     changes: Sequence[ViewChange] = (),
     evidence: Sequence[ViewEvidence] = (),
     warnings: Sequence[ViewWarning] = (),
+    effect_unknown: str = "",
 ) -> ViewDocument:
     """Render the view of one action from its normalized material `arguments`.
 
     `asserted` is what the proposer says and nobody can check; it is shown beside what is not signed.
     Texts from outside need no preparation: whatever hides or deceives in them is made visible here.
     """
-    rows = material_rows(schema, arguments)
+    material = material_rows(schema, arguments)
     document = ViewDocument(
         operation=operation,
         operation_version=operation_version,
         contract_digest=contract_digest,
         headline=visible(headline),
         consequence=visible(consequence),
-        fields=tuple(field for field, _ in rows),
+        fields=material.fields,
         bound=tuple(ViewRow(label=visible(label), text=visible(text)) for label, text in bound),
         unbound=(*volatile_rows(schema, arguments, volatile or {}), *_asserted_rows(asserted)),
         changes=tuple(_shown_change(change) for change in changes),
         evidence=tuple(_shown_evidence(piece) for piece in evidence),
-        warnings=(*(warning for _, own in rows for warning in own), *(_shown_warning(w) for w in warnings)),
+        warnings=(*material.warnings, *(_shown_warning(w) for w in warnings)),
+        lists=material.lists,
+        effect_unknown=visible(effect_unknown),
     )
-    if _reads_back(document, arguments):
-        return document
+    return document if _reads_back(document, arguments) else _uninspectable(document)
+
+
+def _uninspectable(document: ViewDocument) -> ViewDocument:
     return document.model_copy(update={"uninspectable": True, "warnings": (_CANNOT_SHOW, *document.warnings)})
 
 

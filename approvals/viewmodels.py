@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,7 +12,14 @@ from common.display import Piece, pieces
 from common.strictjson import Limits, canonicalize, parse, pointer
 
 MAIN: Final = "main"
-VERSION: Final = 1
+VERSION: Final = 2
+NEW_IN_2: Final[dict[str, Any]] = {
+    "fields": {"__all__": {"cuts"}},
+    "evidence": {"__all__": {"fresh_until", "size"}},
+    "lists": True,
+    "effect_unknown": True,
+}
+"""What documents of version 1 do not have: they are stored, and shown, without it."""
 PREVIEW_LINES: Final = 3
 PREVIEW_CHARACTERS: Final = 240
 _CUT_SIGN: Final = re.compile(r"⟦[^⟧]*$")
@@ -46,6 +53,8 @@ class ViewField(_Part):
     lines: int = 1
     characters: int = 0
     """Lines and characters of the value itself."""
+    cuts: tuple[int, ...] = ()
+    """Where the pages of a very long text end, in characters of `text`; empty where it is one page."""
 
     @property
     def id(self) -> str:
@@ -61,6 +70,22 @@ class ViewField(_Part):
     def folded(self) -> bool:
         """Whether the text may stand only in a response that opens its part."""
         return self.part != MAIN
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that hold its text, each once: `main`, a part of its own, or one for each of its pages."""
+        return tuple(part for part, _ in self.pages)
+
+    @property
+    def pages(self) -> tuple[tuple[str, str], ...]:
+        """The parts of a folded field with their texts, which joined are `text`; one where it has no pages."""
+        if not self.cuts:
+            return ((self.part, self.text or ""),)
+        starts = (0, *self.cuts[:-1])
+        return tuple(
+            (f"{self.part}.{number}", (self.text or "")[start:end])
+            for number, (start, end) in enumerate(zip(starts, self.cuts, strict=True), start=1)
+        )
 
     @property
     def preview(self) -> str:
@@ -86,6 +111,30 @@ class ViewField(_Part):
         return text[:start], text[start:end], text[end:]
 
 
+class ViewList(_Part):
+    """A long list, whose values stand in parts of their own: so many pages, each with a receipt of its own.
+
+    `notes` sum up what a reader of single pages would not see: how many values, how many hosts, what is there twice.
+    """
+
+    path: tuple[str | int, ...]
+    label: str
+    count: int
+    parts: tuple[str, ...]
+    data_class: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The name for links and HTML ids, as a field has one."""
+        return "f-" + "-".join(str(step) for step in self.path)
+
+    @property
+    def pointer(self) -> str:
+        """The JSON pointer of the list."""
+        return pointer(self.path)
+
+
 class ViewRow(_Part):
     """A label and a shown text: bound beside the arguments, or not part of what is signed."""
 
@@ -101,6 +150,7 @@ class ViewChange(_Part):
     field: str
     before: str
     after: str
+    data_class: str = "business"
 
 
 class ViewEvidence(_Part):
@@ -112,6 +162,10 @@ class ViewEvidence(_Part):
     captured_at: str
     digest: str
     asserted: bool = False
+    fresh_until: str = ""
+    """Until when it may be relied on; empty where nobody set a limit."""
+    size: int = 0
+    """Bytes of the content; 0 where it was not noted."""
 
 
 class ViewWarning(_Part):
@@ -149,10 +203,16 @@ class ViewDocument(_Part):
     warnings: tuple[ViewWarning, ...] = ()
     uninspectable: bool = False
     """True where something bound cannot be shown faithfully. Such a proposal must not be approved."""
+    lists: tuple[ViewList, ...] = ()
+    """The lists that are too long for the page; their fields name the parts."""
+    effect_unknown: str = ""
+    """Why nobody can say what will stand in the records afterwards; empty where `changes` says it."""
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes (RFC 8785)."""
-        return canonicalize(self.model_dump(mode="json"))
+        """The canonical bytes (RFC 8785). What equals its default is left out, so a default never changes."""
+        if self.v == 1:
+            return canonicalize(self.model_dump(mode="json", exclude=NEW_IN_2))
+        return canonicalize({**self.model_dump(mode="json", exclude_defaults=True), "v": self.v})
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> ViewDocument:
@@ -167,7 +227,7 @@ class ViewDocument(_Part):
     @property
     def parts(self) -> tuple[str, ...]:
         """The ids of all parts; a decision needs a receipt for each."""
-        return (MAIN, *(field.part for field in self.fields if field.folded))
+        return tuple(dict.fromkeys([MAIN, *(part for field in self.fields for part in field.parts)]))
 
     @property
     def to_acknowledge(self) -> tuple[str, ...]:
@@ -184,6 +244,10 @@ class ViewDocument(_Part):
         runs = re.split(f"({pattern})", self.consequence)
         return tuple((run, index % 2 == 1) for index, run in enumerate(runs) if run)
 
-    def field_of_part(self, part: str) -> ViewField | None:
-        """The folded field that a part holds; None for `main` and for unknown parts."""
-        return next((field for field in self.fields if field.folded and field.part == part), None)
+    def fields_of_part(self, part: str) -> tuple[ViewField, ...]:
+        """The fields whose texts a folded part holds: one, or those of a page of a list; none for unknown parts."""
+        return tuple(field for field in self.fields if field.folded and part in field.parts)
+
+    def list_of_part(self, part: str) -> ViewList | None:
+        """The long list that a part is a page of."""
+        return next((long for long in self.lists if part in long.parts), None)

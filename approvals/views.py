@@ -1,12 +1,14 @@
-"""The review desk: the queue, one proposal, its folded parts, and the decision.
+"""The review desk: one proposal, its folded parts, and the decision. The queue is in `approvals.views_queue`.
 
 Each view reads, or makes one call of the domain, and answers with a page or with the fragment that htmx asked
 for. A GET changes nothing. Opening a folded part is a POST, to carry what was typed, and changes nothing.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 from uuid import UUID
 
-from django.db import OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -14,81 +16,67 @@ from django_htmx.http import trigger_client_event
 
 from access.auth import person_actor
 from access.models import Membership
+from access.sessions import confirmed_for, spend_proof
 from access.web import role_required
-from approvals import actions
+from approvals import actions, kept
 from approvals.actions import DecisionOutcome, UnknownDecision
-from approvals.filters import QueueFilter
 from approvals.forms import DecisionForm, Typed, submission_of, typed_in
 from approvals.models import Proposal
+from approvals.refusals import ReauthRequired
 from approvals.screens.bar import RESULTS, Bar, bar_for
-from approvals.screens.proposal import ProposalScreen, Reader, proposal_screen, readable_view
-from approvals.screens.queue import cursor_time, queue_screen, waiting
+from approvals.screens.checks import check_rows, what_is_left
+from approvals.screens.proposal import ProposalScreen, proposal_screen, readable_view
+from approvals.screens.queue import waiting_count
+from approvals.screens.slip import Reader, slip_of
 from approvals.screens.standing import Notice
 from audit.actors import Actor
+from common import away
+from common.away import AWAY
 from common.clock import db_clock
 from common.errors import Refused
 from common.problems import Unavailable
 from common.web import http_methods
 
-PANE = "pane"
-
-
-@http_methods(read=("GET", "HEAD"))
-@role_required()
-@never_cache
-def queue(request: HttpRequest) -> HttpResponse:
-    """The waiting proposals, the most urgent first."""
-    membership = membership_of(request)
-    now = db_clock()
-    filters = QueueFilter(request.GET, queryset=waiting(membership.tenant_id, now))
-    screen = queue_screen(
-        rows=filters.qs, membership=membership, query=request.GET, filtered=filters.is_active, now=now
-    )
-    fragment = swaps_into(request, "queue")
-    template = "approvals/includes/queue.html" if fragment else "approvals/queue.html"
-    return render(request, template, {"queue": screen, "filter": filters, "now": now, "htmx": fragment})
-
-
-@http_methods(read=("GET", "HEAD"))
-@role_required()
-@never_cache
-def arrivals(request: HttpRequest) -> HttpResponse:
-    """How many proposals have come since the list was made; 204 while there are none. Rows never move by themselves."""
-    membership, now = membership_of(request), db_clock()
-    since = cursor_time(request.GET.get("since", ""))
-    count = 0 if since is None else waiting(membership.tenant_id, now).filter(created_at__gt=since).count()
-    if not count:
-        return HttpResponse(status=204)
-    return render(request, "approvals/includes/arrivals.html", {"count": count})
+PANE, PEOPLE = "pane", "people"
+T = TypeVar("T")
 
 
 @http_methods(read=("GET", "HEAD"))
 @role_required()
 @never_cache
 def proposal(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
-    """One proposal: as a page of its own, or in the pane beside the queue."""
+    """One proposal: as a page of its own, or in the pane beside the queue; or, after a vote of others, who is asked."""
     row = proposal_of(request, proposal_id)
-    return proposal_page(request, row, reader_of(request), whole=not swaps_into(request, PANE))
+    if swaps_into(request, PEOPLE):
+        context = {"page": proposal_screen(row, reader_of(request))}
+        return render(request, "approvals/includes/voted.html", context)
+    typed = kept.typed_for(request, row)
+    whole = not swaps_into(request, PANE)
+    return proposal_page(request, row, reader_of(request, typed), whole=whole, typed=typed)
 
 
 @http_methods(read=("POST",))
 @role_required()
 @never_cache
 def open_part(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
-    """Open a folded part: its text with its receipt, or without script the page with the part open.
+    """Open a folded part, or a page of one: its text with its receipt, or without script the page with it open.
 
+    Without ``open``: what still keeps Approve closed, after a tick.
     What was typed and ticked so far comes along and is shown again; nothing is recorded.
     """
     row = proposal_of(request, proposal_id)
     typed, asked = typed_in(request.POST), request.POST.get("open", "")
-    if readable_view(row).field_of_part(asked) is None:
+    view = readable_view(row)
+    if asked and not view.fields_of_part(asked):
         raise Http404
-    reader = reader_of(request, typed.opened | {asked})
+    reader = reader_of(request, typed, asked)
     if not request.htmx:  # type: ignore[attr-defined]
         return proposal_page(request, row, reader, typed=typed)
-    screen = proposal_screen(row, reader)
-    part = next(field.part for field in screen.fields if field.part.key == asked)
-    return render(request, "approvals/includes/part.html", {"page": screen, "part": part, "focus": True})
+    slip = slip_of(row, view, reader)
+    left = what_is_left(slip, check_rows(view, typed.acknowledged))
+    context = {"page": slip, "slip": slip, "left": left, "block": slip.block_of(asked) if asked else None}
+    template = "approvals/includes/opened.html" if asked else "approvals/includes/left.html"
+    return render(request, template, context)
 
 
 @http_methods(read=("GET", "HEAD"))
@@ -111,19 +99,34 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     row = proposal_of(request, proposal_id)
     typed, form = typed_in(request.POST), DecisionForm(request.POST)
     by = actor_of(request)
-    try:
+
+    def record() -> DecisionOutcome:
         if not form.is_valid():
             raise UnknownDecision
-        submission = submission_of(form, typed)
-        outcome = actions.decide(
+        submission = replace(submission_of(form, typed), confirmed=confirmed_for(request))
+        return actions.decide(
             tenant_id=row.tenant_id, proposal_id=row.pk, submission=submission, by=by, clock=db_clock
         )
-    except Refused as refusal:
-        return refused(request, proposal_id, typed, refusal)
-    except OperationalError:
-        # Somebody holds the proposal for longer than a page may wait, or the database is away.
-        return refused(request, proposal_id, typed, Unavailable(retry_after=5))
+
+    outcome = attempted(record)
+    if isinstance(outcome, Refused):
+        return refused(request, proposal_id, typed, outcome)
+    spend_proof(request, form.cleaned_data["digest"])
+    kept.forget(request)
     return decided(request, proposal_id, outcome)
+
+
+def attempted(do: Callable[[], T]) -> T | Refused:
+    """What came of it. Whatever refuses it is an answer, and so is a database that is away."""
+    try:
+        return do()
+    except Refused as refusal:
+        return refusal
+    except AWAY as error:
+        # Somebody holds the proposal for longer than a page may wait, or the database is away or takes no changes.
+        away.note(error)
+        away.drop_failed_connection()
+        return Unavailable(retry_after=5)
 
 
 def decided(request: HttpRequest, proposal_id: UUID, outcome: DecisionOutcome) -> HttpResponse:
@@ -140,7 +143,9 @@ def decided(request: HttpRequest, proposal_id: UUID, outcome: DecisionOutcome) -
 def refused(request: HttpRequest, proposal_id: UUID, typed: Typed, refusal: Refused) -> HttpResponse:
     """The page as it stands now, with the reason, and with all that was typed, ticked and opened before."""
     row = proposal_of(request, proposal_id)
-    reader = reader_of(request, typed.opened)
+    if isinstance(refusal, ReauthRequired):
+        kept.keep(request, row, typed)
+    reader = reader_of(request, typed)
     if not request.htmx:  # type: ignore[attr-defined]
         return proposal_page(request, row, reader, typed=typed, refusal=refusal)
     screen = proposal_screen(row, reader, typed.acknowledged)
@@ -175,7 +180,8 @@ def bar_fragment(
 ) -> HttpResponse:
     """The bar, and out of band the facts and the result that stand elsewhere on the page."""
     place = (request.POST if request.method == "POST" else request.GET).get("in")
-    context = {"page": screen, "bar": shown, "whole": place != PANE, "toast": toast}
+    waiting = waiting_count(screen.proposal.tenant_id, screen.now)
+    context = {"page": screen, "bar": shown, "whole": place != PANE, "toast": toast, "waiting": waiting}
     return render(request, "approvals/includes/bar_swap.html", context, status=status)
 
 
@@ -199,8 +205,11 @@ def membership_of(request: HttpRequest) -> Membership:
     return membership
 
 
-def reader_of(request: HttpRequest, opened: frozenset[str] = frozenset()) -> Reader:
-    return Reader(membership_of(request), db_clock(), opened)
+def reader_of(request: HttpRequest, typed: Typed | None = None, asked: str = "") -> Reader:
+    """Who looks, and what of the page they have opened so far."""
+    typed = typed or Typed()
+    opened = typed.opened | ({asked} if asked else frozenset())
+    return Reader(membership_of(request), db_clock(), opened, typed.receipts, asked)
 
 
 def actor_of(request: HttpRequest) -> Actor:

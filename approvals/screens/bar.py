@@ -4,51 +4,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from approvals.enums import DecisionKind, DecisionResult, Mode, ProposalStatus, ReasonCode
-from approvals.forms import Typed
+from django.urls import reverse
+
+from access.models import User
+from approvals import hooks
+from approvals.enums import DecisionKind, DecisionResult, Mode, ProposalStatus, ReasonCode, Remember
+from approvals.forms import ASK, Typed
 from approvals.models import Decision, Proposal
-from approvals.policies import check_can_decide
-from approvals.refusals import DecisionRefused
+from approvals.policies import Capacity, check_can_decide
+from approvals.refusals import AuthorOfVersion, DecisionRefused
+from approvals.remembering import span_of
 from approvals.screens.proposal import ProposalScreen
+from approvals.screens.questions import Exchange, exchanges
+from approvals.screens.refused import Refusal, refusal_in_words
+from approvals.selectors_questions import Colleague, colleagues
 from audit.actors import Actor
 from common import spans
+from common.display import visible
 from common.errors import Refused
 from common.states_ui import Tone, state_ui
 
-# Refusals after which this proposal waits for nobody: the bar only tells.
-OVER: Final = frozenset({"already_decided", "expired", "superseded", "withdrawn", "invalidated"})
-NOT_YOURS: Final = frozenset({"not_eligible", "own_proposal", "token_cannot_decide"})
-TITLES: Final = {
-    "already_decided": "Not recorded: it is decided already.",
-    "expired": "Not recorded: too late.",
-    "superseded": "Not recorded: there is a newer version.",
-    "withdrawn": "Not recorded: it was withdrawn.",
-    "invalidated": "Not recorded: it is no longer valid.",
-    "digest_mismatch": "Not recorded: this is not the action you saw.",
-    "view_mismatch": "Not recorded: this is not the page you saw.",
-    "action_in_progress": "Not approved: the same thing is already being done.",
-    "not_eligible": "Not recorded: this is asked of other people.",
-    "own_proposal": "Not recorded: it is your own.",
-    "token_cannot_decide": "Not recorded: only a signed-in person decides.",
-    "reauth_required": "Not recorded: sign in once more first.",
-    "not_all_shown": "Not recorded: some of it was not opened.",
-    "not_acknowledged": "Not recorded: some lines are not ticked.",
-    "reason_required": "Not recorded: a reason is needed.",
-    "uninspectable": "It cannot be approved.",
-    "unavailable": "Perhaps not recorded: try once more.",
-    "unknown_decision": "Not recorded: choose what you decide.",
+SHEETS: Final = {
+    DecisionKind.REJECT.value: "reject",
+    DecisionKind.REQUEST_CHANGES.value: "changes",
+    ASK: "ask",
 }
-SHEETS: Final = {DecisionKind.REJECT.value: "reject", DecisionKind.REQUEST_CHANGES.value: "changes"}
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A refused decision in words: its code, a title, a sentence, and the things to look at."""
-
-    code: str
-    title: str
-    text: str
-    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +48,30 @@ class Bar:
     typed: Typed = field(default_factory=Typed)
     reason_codes: Sequence[tuple[str, str]] = ()
     follow: bool = False
+    exchanges: tuple[Exchange, ...] = ()
+    """What was asked about it, and what this person may answer."""
+    colleagues: Sequence[Colleague] = ()
+    remember: Sequence[tuple[str, str]] = ()
+    remembered: str = ""
+    """Which of them is chosen."""
+    edit: str = ""
+    """Where this person changes arguments, if the operation lets them."""
 
 
 def bar_for(
     screen: ProposalScreen, by: Actor, *, typed: Typed | None = None, refusal: Refused | None = None
 ) -> Bar:
     """The bar of a proposal's page for this person, after a refusal with what they had typed."""
-    bar = _open_or_closed(screen, by)
-    if refusal is None:
-        return replace(bar, typed=typed or Typed())
-    told = refusal_in_words(screen, refusal)
     typed = typed or Typed()
+    bar = replace(_open_or_closed(screen, by), typed=typed, exchanges=exchanges(screen, by, typed))
+    if typed.remember:
+        bar = replace(bar, remembered=typed.remember)
+    if refusal is None:
+        return bar
+    told = refusal_in_words(screen, refusal)
     if not bar.can_decide:
-        return replace(bar, refusal=told, typed=typed)
-    return replace(bar, refusal=told, typed=typed, sheet=SHEETS.get(typed.decision, ""))
+        return replace(bar, refusal=told)
+    return replace(bar, refusal=told, sheet=SHEETS.get(typed.decision, ""))
 
 
 def _open_or_closed(screen: ProposalScreen, by: Actor) -> Bar:
@@ -92,19 +82,30 @@ def _open_or_closed(screen: ProposalScreen, by: Actor) -> Bar:
     if not screen.readable:
         return closed("bad", "eye-off", "What it would do cannot be shown, so nobody can decide on it.")
     try:
-        check_can_decide(proposal, by)
+        capacity = check_can_decide(proposal, by)
+    except AuthorOfVersion as refusal:
+        return replace(closed("mute", "lock", refusal.message), edit=edit_address(proposal))
     except DecisionRefused as refusal:
         return closed("mute", "lock", refusal.message)
     if screen.view.uninspectable:
         text = "It cannot be shown faithfully, so it cannot be approved. You can reject it."
-        return _decidable(screen, "bad", "eye-off", text, may_approve=False)
+        return _decidable(screen, by, "bad", "eye-off", text, may_approve=False)
     own = own_vote(screen, by)
     if own is not None and own.kind == DecisionKind.APPROVE:
         text = (
             f"You approved it at {spans.utc_text(own.at)}. One more person is needed; you may still say no."
         )
-        return _decidable(screen, "ok", "check", text, may_approve=False)
-    return _decidable(screen, "ok", "check-circle", f"{seen_text(screen)} {quorum_text(proposal, screen)}")
+        return _decidable(screen, by, "ok", "check", text, may_approve=False)
+    text = f"{stead_text(capacity)}{seen_text(screen)} {quorum_text(proposal, screen)}"
+    return _decidable(screen, by, "ok", "check-circle", text)
+
+
+def stead_text(capacity: Capacity) -> str:
+    """In whose place they decide, with a space after it; empty where it is their own."""
+    if capacity.stead is None:
+        return ""
+    away = User.objects.filter(pk=capacity.stead.user_id).first()
+    return f"You decide in the stead of {visible(str(away))}. "
 
 
 def closed(tone: Tone, icon: str, text: str, *, follow: bool = False) -> Bar:
@@ -112,7 +113,9 @@ def closed(tone: Tone, icon: str, text: str, *, follow: bool = False) -> Bar:
     return Bar(can_decide=False, tone=tone, icon=icon, text=text, follow=follow)
 
 
-def _decidable(screen: ProposalScreen, tone: Tone, icon: str, text: str, *, may_approve: bool = True) -> Bar:
+def _decidable(
+    screen: ProposalScreen, by: Actor, tone: Tone, icon: str, text: str, *, may_approve: bool = True
+) -> Bar:
     proposal = screen.proposal
     last = votes_missing(screen) <= 1
     return Bar(
@@ -120,8 +123,22 @@ def _decidable(screen: ProposalScreen, tone: Tone, icon: str, text: str, *, may_
         approve_says=f"{quorum_text(proposal, screen)} {screen.leads_to}",
         approve_word="Approve and send" if last and proposal.mode == Mode.LIVE else "Approve",
         careful=bool(screen.checks) or proposal.needed > 1 or proposal.risk > 1,
-        reason_codes=ReasonCode.choices,
+        reason_codes=ReasonCode.choices, colleagues=colleagues(proposal.tenant_id, by.user_id),
+        remember=remember_choices(proposal), remembered="" if span_of(proposal) else Remember.NONE,
+        edit=edit_address(proposal),
     )  # fmt: skip
+
+
+def edit_address(proposal: Proposal) -> str:
+    """The page where its arguments are changed; empty where reviewers may change none."""
+    return reverse("edits:edit", args=[proposal.pk]) if hooks.editable(proposal) else ""
+
+
+def remember_choices(proposal: Proposal) -> list[tuple[str, str]]:
+    """For how long a rejection answers the same proposal. The policy's own time comes first, where it has one."""
+    span = span_of(proposal)
+    own = [("", f"As the policy says: {spans.span(span.total_seconds())}")] if span else []
+    return [*own, *Remember.choices]
 
 
 def own_vote(screen: ProposalScreen, by: Actor) -> Decision | None:
@@ -167,20 +184,6 @@ def over_text(screen: ProposalScreen) -> str:
         case ProposalStatus.CHANGES_REQUESTED:
             return "Changes were asked for. Nothing is sent for this version."
     return f"{state_ui('proposal', screen.status).word}. Read-only now."
-
-
-def refusal_in_words(screen: ProposalScreen, refusal: Refused) -> Refusal:
-    """A refusal with its title, and its lists turned into the names that stand on the page."""
-    labels = {row.field.part: row.field.label for row in screen.fields}
-    checks = {check.code: f"{check.name}: {check.call}" for check in screen.checks}
-    parts = [labels.get(part, "The main part of the page") for part in refusal.details.get("parts", ())]
-    warnings = [checks.get(code, code) for code in refusal.details.get("warnings", ())]
-    return Refusal(
-        code=refusal.code,
-        title=TITLES.get(refusal.code, "Not recorded."),
-        text=refusal.message,
-        items=tuple(dict.fromkeys([*parts, *warnings])),
-    )
 
 
 RESULTS: Final[dict[str, tuple[Tone, str, str]]] = {

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django.urls import reverse
+
 from access.models import User
 from approvals.enums import DecisionKind, ProposalStatus, ReasonCode
 from approvals.models import Decision, Proposal
@@ -31,11 +33,15 @@ class Person:
     said: str = ""
     code: str = ""
     open: bool = False
+    receipt: str = ""
+    """Where a signed receipt of it is to be had."""
 
 
-def people_rows(proposal: Proposal, votes: Sequence[Decision], user_id: UUID) -> tuple[Person, ...]:
-    """The votes that stand, oldest first, and how many places are open."""
-    rows = [vote_row(vote, user_id) for vote in votes]
+def people_rows(
+    proposal: Proposal, votes: Sequence[Decision], user_id: UUID, *, words: bool
+) -> tuple[Person, ...]:
+    """The votes that stand, oldest first, and the open places. ``words``: with what people wrote themselves."""
+    rows = [vote_row(vote, user_id, words=words) for vote in votes]
     approvals = sum(vote.kind == DecisionKind.APPROVE for vote in votes)
     missing = proposal.needed - approvals
     if proposal.status == ProposalStatus.PENDING and missing > 0:
@@ -47,13 +53,22 @@ def people_rows(proposal: Proposal, votes: Sequence[Decision], user_id: UUID) ->
     return tuple(rows)
 
 
-def vote_row(vote: Decision, user_id: UUID) -> Person:
+def vote_row(vote: Decision, user_id: UUID, *, words: bool) -> Person:
     tone, icon, word = WORDS[vote.kind]
-    name = str(vote.user) if vote.user else f"Rule {vote.rule}"
+    name = name_of(vote)
     mine = f"You, {name}" if vote.user_id == user_id else name
+    said = visible(vote.reason) if words else ""
+    receipt = reverse("audit:decision_receipt", args=[vote.proposal_id, vote.pk])
     return Person(
-        tone, icon, mine, word, at=vote.at, said=visible(vote.reason), code=code_word(vote.reason_code)
+        tone, icon, mine, word, at=vote.at, said=said, code=code_word(vote.reason_code), receipt=receipt
     )
+
+
+def name_of(vote: Decision) -> str:
+    """Who said it: a person, and in whose stead, or a rule."""
+    if not vote.user:
+        return f"Rule {vote.rule}"
+    return f"{vote.user} for {vote.in_stead_of}" if vote.in_stead_of else str(vote.user)
 
 
 def code_word(code: str) -> str:
@@ -82,7 +97,7 @@ def stamp_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
     approved = proposal.execute_by is not None and proposal.decided_at is not None
     if not approved or not votes or proposal.decided_at is None:
         return ""
-    names = ", ".join(str(vote.user) if vote.user else f"rule {vote.rule}" for vote in votes)
+    names = ", ".join(name_of(vote) if vote.user else f"rule {vote.rule}" for vote in votes)
     return f"{names} · {spans.utc_text(proposal.decided_at)}"
 
 

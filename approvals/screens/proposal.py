@@ -4,119 +4,42 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from uuid import UUID
 
 from django.urls import reverse
 
-from access.models import Membership
-from approvals import receipts
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Proposal
-from approvals.policies import SEES_PERSONAL
 from approvals.refusals import Uninspectable
-from approvals.screens.changes import Change, affected_rows, difference_rows
+from approvals.screens.asked import asked_notices
+from approvals.screens.changes import Change, affected_rows, difference_rows, difference_says
+from approvals.screens.checks import Check, check_rows, what_is_left
 from approvals.screens.evidence import EvidencePiece, evidence_pieces, evidence_says
 from approvals.screens.people import Person, names_of, people_rows, people_title, stamp_of, votes_given
 from approvals.screens.queue import next_waiting
+from approvals.screens.rejections import rejection_notices
+from approvals.screens.slip import Left, Reader, Slip, SlipField, receipt_for, slip_of
 from approvals.screens.standing import Notice, notices_of
+from approvals.screens.versions import version_notices
 from approvals.shown import view_of
-from approvals.viewmodels import MAIN, ViewDocument, ViewField, ViewWarning
+from approvals.viewmodels import MAIN, ViewDocument, ViewRow, ViewWarning
 from audit.readers import may_read_history
 from common import spans
+from common.content_errors import ContentErased
 from common.desk_parts import Leader
+from common.disclosure import Recipient, disclosed
 from common.display import visible
 
-# What is odd about a text, in the two or three words that end a line of the checklist.
-CALLS: Final = {
-    "bidi_control": "reversed reading order",
-    "invisible": "hidden characters",
-    "tag_chars": "hidden message",
-    "variation_selector": "hidden bytes",
-    "blank_letter": "blank letters",
-    "nonascii_space": "unusual spaces",
-    "line_sep": "unusual line ends",
-    "control": "control characters",
-    "ansi_escape": "terminal commands",
-    "private_use": "private-use characters",
-    "unassigned": "unknown characters",
-    "mixed_script": "look-alike letters",
-    "stacked_marks": "stacked marks",
-}
 UNREADABLE: Final = ViewWarning(
     code="unreadable",
     label="The whole proposal",
     sentence="What was stored for people to read is damaged or was changed afterwards.",
     acknowledge=False,
 )
-HIDDEN: Final = "⟦personal, not shown to your role⟧"
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Who looks, when by the server's clock, and which folded parts they have opened."""
-
-    membership: Membership
-    now: datetime
-    opened: frozenset[str] = frozenset()
-
-    @property
-    def user_id(self) -> UUID:
-        return self.membership.user_id
-
-    @property
-    def sees_personal(self) -> bool:
-        return any(self.membership.has_role(role) for role in SEES_PERSONAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The text of one field, or, while it is folded, its beginning and a promise of what follows."""
-
-    key: str
-    field: ViewField
-    folded: bool
-    opened: bool
-    says: str
-    text: str
-    receipt: str
-
-    @property
-    def chunks(self) -> tuple[tuple[str, bool], ...]:
-        """The text in runs of (text, heavy); the host of a link and of an address is heavy."""
-        if self.text != self.field.text:
-            return ((self.text, False),)
-        before, strong, after = self.field.around_strong
-        return tuple(run for run in ((before, False), (strong, True), (after, False)) if run[0])
-
-    @property
-    def numbered(self) -> bool:
-        return self.field.lines > 1
-
-    @property
-    def style(self) -> str:
-        return "money" if self.field.type.startswith("money") else ""
-
-
-@dataclass(frozen=True, slots=True)
-class SlipField:
-    """One material field on the slip."""
-
-    field: ViewField
-    part: Part
-    instant: datetime | None
-    flags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the checklist: what a rule found, to be ticked as seen."""
-
-    code: str
-    name: str
-    call: str
-    why: str
-    field: str
-    seen: bool
+WAS_ERASED: Final = "What it said was erased. Digests, times, and who decided are kept."
+OWN_WORDS: Final = "⟦somebody's own words, not shown to your role⟧"
+ERASED: Final = ViewWarning(
+    code="erased", label="The whole proposal", sentence=WAS_ERASED, acknowledge=False,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +59,8 @@ class ProposalScreen:
     proposal: Proposal
     view: ViewDocument
     now: datetime
-    fields: tuple[SlipField, ...]
+    recipient: Recipient
+    slip: Slip
     checks: tuple[Check, ...]
     receipt: str
     affected: tuple[Change, ...]
@@ -155,7 +79,22 @@ class ProposalScreen:
     @property
     def is_open(self) -> bool:
         """Whether it waits for a decision at this moment, whatever the sweep has noticed so far."""
-        return self.proposal.status == ProposalStatus.PENDING and self.now < self.proposal.decide_by
+        return self.slip.is_open
+
+    @property
+    def fields(self) -> tuple[SlipField, ...]:
+        """The fields that stand on the slip one by one."""
+        return self.slip.fields
+
+    @property
+    def difference_says(self) -> str:
+        """The names of the fields that the earlier version had otherwise."""
+        return difference_says(self.difference)
+
+    @property
+    def left(self) -> tuple[Left, ...]:
+        """What keeps Approve closed, each thing with its name and place: what the server knows of this page."""
+        return what_is_left(self.slip, self.checks)
 
     @property
     def status(self) -> str:
@@ -190,7 +129,7 @@ class ProposalScreen:
     @property
     def readable(self) -> bool:
         """Whether the stored document could be read."""
-        return UNREADABLE not in self.view.warnings
+        return not {ERASED, UNREADABLE} & set(self.view.warnings)
 
     @property
     def rule_alone(self) -> bool:
@@ -203,14 +142,35 @@ class ProposalScreen:
         said = str(self.proposal.policy.get("because", ""))
         if not self.rule_alone:
             return said
+        if exception := self.proposal.policy.get("review", {}).get("because"):
+            return f"{exception} The rule alone would have let it through: {said}"
         mode = Mode(self.proposal.mode)
         stage = "is on stage approve" if mode == Mode.LIVE else f"only makes {mode.label.lower()} proposals"
         return f"This workflow {stage}. The rule alone would have let it through: {said}"
 
     @property
+    def failed(self) -> tuple[str, ...]:
+        """The tests of the rule that did not pass: what made it ask."""
+        tests = self.proposal.policy.get("tests", [])
+        return tuple(
+            f"{test['label']}{': ' if test.get('says') else ''}{test.get('says', '')}"
+            for test in tests
+            if not test["ok"]
+        )
+
+    @property
     def said(self) -> str:
         """What the automation wrote about it: shown as somebody else's words."""
-        return visible(self.proposal.reason)
+        said = visible(self.proposal.reason)
+        return said if not said or self.recipient.personal else OWN_WORDS
+
+    @property
+    def unbound(self) -> tuple[ViewRow, ...]:
+        """What is shown and not signed; it may be personal like anything else."""
+        return tuple(
+            row.model_copy(update={"text": disclosed(row.text, row.data_class, self.recipient)})
+            for row in self.view.unbound
+        )
 
     @property
     def policy_says(self) -> str:
@@ -228,7 +188,9 @@ class ProposalScreen:
 def proposal_screen(proposal: Proposal, reader: Reader, acknowledged: Iterable[str] = ()) -> ProposalScreen:
     """Read everything that the page of one proposal shows to one reader. Nothing is written by it."""
     view = readable_view(proposal)
-    votes = list(proposal.decisions.filter(replaced_at__isnull=True).select_related("user", "group"))
+    votes = list(
+        proposal.decisions.filter(replaced_at__isnull=True).select_related("user", "group", "in_stead_of")
+    )
     names = names_of(proposal)
     following = next_waiting(proposal, reader.membership, reader.now)
     evidence = evidence_pieces(proposal, view, sees_personal=reader.sees_personal, now=reader.now)
@@ -236,19 +198,26 @@ def proposal_screen(proposal: Proposal, reader: Reader, acknowledged: Iterable[s
         proposal=proposal,
         view=view,
         now=reader.now,
-        fields=tuple(slip_field(proposal, view, field, reader) for field in view.fields),
+        recipient=reader.recipient,
+        slip=slip_of(proposal, view, reader),
         checks=check_rows(view, frozenset(acknowledged)),
         receipt=receipt_for(proposal, MAIN, reader),
-        affected=affected_rows(view),
-        difference=difference_rows(proposal, view, hide_personal=not reader.sees_personal),
+        affected=affected_rows(view, reader.recipient),
+        difference=difference_rows(proposal, view, to=reader.recipient),
         evidence=evidence,
         evidence_says=evidence_says(evidence),
         policy=policy_lines(proposal),
-        people=people_rows(proposal, votes, reader.user_id),
+        people=people_rows(proposal, votes, reader.user_id, words=reader.sees_personal),
         people_title=people_title(proposal),
         votes=votes_given(proposal, votes),
         stamp=stamp_of(proposal, votes),
-        notices=(*unreadable_notice(view), *notices_of(proposal, votes)),
+        notices=(
+            *unreadable_notice(view),
+            *asked_notices(proposal, reader.now),
+            *notices_of(proposal, votes, words=reader.sees_personal),
+            *version_notices(proposal, view, votes, reader.user_id),
+            *rejection_notices(proposal, reader.now, words=reader.sees_personal),
+        ),
         origin=origin_rows(proposal, names, reader),
         next=reverse("approvals:proposal", args=[following]) if following else "",
     )
@@ -258,80 +227,27 @@ def readable_view(proposal: Proposal) -> ViewDocument:
     """The stored document; where its bytes cannot be read any more, one without fields that nobody can approve."""
     try:
         return view_of(proposal)
-    except Uninspectable:
+    except (ContentErased, Uninspectable) as gone:
+        erased = isinstance(gone, ContentErased)
         return ViewDocument(
             operation=proposal.operation,
             operation_version=proposal.operation_version,
             contract_digest=proposal.digest,
             headline=visible(proposal.summary),
-            consequence="What this proposal would do cannot be shown.",
+            consequence=WAS_ERASED if erased else "What this proposal would do cannot be shown.",
             fields=(),
-            warnings=(UNREADABLE,),
+            warnings=(ERASED if erased else UNREADABLE,),
             uninspectable=True,
         )
 
 
 def unreadable_notice(view: ViewDocument) -> tuple[Notice, ...]:
     """Told first: there is no slip on the page, because nothing can be shown on it."""
+    if ERASED in view.warnings:
+        return (Notice("mute", "eye-off", "Its content was erased.", WAS_ERASED),)
     if UNREADABLE not in view.warnings:
         return ()
     return (Notice("bad", "eye-off", "It cannot be shown.", UNREADABLE.sentence),)
-
-
-def slip_field(proposal: Proposal, view: ViewDocument, field: ViewField, reader: Reader) -> SlipField:
-    """One field of the stored document. Warnings that need no tick stand beside their field."""
-    mild = (w.sentence for w in view.warnings if w.pointer == field.pointer and not w.acknowledge)
-    return SlipField(
-        field=field,
-        part=field_part(proposal, field, reader),
-        instant=datetime.fromisoformat(field.instant) if field.instant else None,
-        flags=tuple(mild),
-    )
-
-
-def field_part(proposal: Proposal, field: ViewField, reader: Reader) -> Part:
-    """What this response carries of a field: its whole text with a receipt, or its beginning without."""
-    folded = field.folded and field.part not in reader.opened
-    hidden = field.data_class == "personal" and not reader.sees_personal
-    text = HIDDEN if hidden else (field.preview if folded else field.text or "")
-    size = f"{field.lines} lines, " if field.lines > 1 else ""
-    return Part(
-        key=field.part,
-        field=field,
-        folded=folded and not hidden,
-        opened=field.folded and not folded,
-        says=f"all of it: {size}{field.characters:,} characters",
-        text=text,
-        receipt="" if folded or hidden or not field.folded else receipt_for(proposal, field.part, reader),
-    )
-
-
-def receipt_for(proposal: Proposal, part: str, reader: Reader) -> str:
-    """The receipt of a part whose text stands in this response. A reader who is not shown all gets none."""
-    if not reader.sees_personal:
-        return ""
-    return receipts.issue(
-        user_id=reader.user_id, proposal_id=proposal.pk, digest=proposal.digest,
-        view_digest=proposal.view_digest, part=part, at=reader.now,
-    )  # fmt: skip
-
-
-def check_rows(view: ViewDocument, acknowledged: frozenset[str]) -> tuple[Check, ...]:
-    """The warnings that must be acknowledged, each once, in the document's order."""
-    rows: dict[str, Check] = {}
-    labels = {field.pointer: field for field in view.fields}
-    for warning in view.warnings:
-        if warning.acknowledge and warning.id not in rows:
-            field = labels.get(warning.pointer)
-            rows[warning.id] = Check(
-                code=warning.id,
-                name=warning.label,
-                call=CALLS.get(warning.code, warning.code.replace("_", " ")),
-                why=warning.sentence,
-                field=field.id if field else "",
-                seen=warning.id in acknowledged,
-            )
-    return tuple(rows.values())
 
 
 def policy_lines(proposal: Proposal) -> tuple[Leader, ...]:
@@ -343,7 +259,7 @@ def policy_lines(proposal: Proposal) -> tuple[Leader, ...]:
             tone="ok" if test["ok"] else "bad",
             icon="check" if test["ok"] else "x",
         )
-        for test in proposal.policy.get("tests", [])
+        for test in (*proposal.policy.get("tests", []), *proposal.policy.get("review", {}).get("tests", []))
     )
 
 
@@ -356,6 +272,9 @@ def origin_rows(proposal: Proposal, names: dict[str, str], reader: Reader) -> tu
     ]
     if may_read_history(reader.membership):
         rows.append(Origin("History", "events of this run", href=f"/history/?run={proposal.run_id}"))
+        rows.append(
+            Origin("Story", "who let it through, and on what", href=f"/history/runs/{proposal.run_id}/")
+        )
     if proposal.supersedes_id:
         earlier = reverse("approvals:proposal", args=[proposal.supersedes_id])
         rows.insert(2, Origin("Replaces", f"version {proposal.version - 1}", href=earlier))

@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from approvals.enums import DecisionKind, Mode, ProposalStatus
 from approvals.models import Decision, Proposal
-from approvals.screens.people import code_word
-from approvals.selectors import duplicate_of
+from approvals.screens.people import code_word, name_of
+from approvals.selectors import duplicate_of, ended_because
 from common import spans
 from common.display import visible
 from common.states_ui import Tone, state_ui
@@ -36,14 +36,14 @@ class Notice:
     action: str = ""
 
 
-def notices_of(proposal: Proposal, votes: Sequence[Decision]) -> tuple[Notice, ...]:
+def notices_of(proposal: Proposal, votes: Sequence[Decision], *, words: bool) -> tuple[Notice, ...]:
     """What a reader should know first: how a proposal ended, or that one that waits is not the only one of its kind."""
     if proposal.status == ProposalStatus.PENDING:
         return _same_thing(proposal)
     if proposal.status == ProposalStatus.CONSUMED:
         return ()
     ui = state_ui("proposal", proposal.status)
-    text = sentence_of(proposal, votes)
+    text = sentence_of(proposal, votes, words=words)
     if not text:
         return ()
     successor = proposal.successors.values_list("pk", flat=True).first()
@@ -61,8 +61,9 @@ def _same_thing(proposal: Proposal) -> tuple[Notice, ...]:
     return (Notice("wait", "copy", "Not the only one.", text, href, "Open the other one"),)
 
 
-def sentence_of(proposal: Proposal, votes: Sequence[Decision]) -> str:
-    said = visible(proposal.end_reason)
+def sentence_of(proposal: Proposal, votes: Sequence[Decision], *, words: bool) -> str:
+    """``words``: with what people wrote themselves, for those whose role is shown personal data."""
+    said = visible(ended_because(proposal, votes) if words else proposal.end_reason)
     match proposal.status:
         case ProposalStatus.APPROVED:
             mode = Mode(proposal.mode)
@@ -92,4 +93,4 @@ def reason_of(votes: Sequence[Decision]) -> str:
 def who(votes: Sequence[Decision]) -> str:
     """The person whose no ended it."""
     last = next((vote for vote in reversed(votes) if vote.kind != "approve"), None)
-    return str(last.user) if last and last.user else "Somebody"
+    return name_of(last) if last and last.user else "Somebody"

@@ -1,17 +1,20 @@
-"""Rows of asking people: the proposal with its bound bytes, its evidence, and the decisions."""
+"""The proposal: one normalized action, with the exact bytes that an approval binds to."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Coalesce
 from django_fsm import FSMField, transition
 
 from access.models import Group, User
-from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode
-from common.fields import DataClass
+from approvals.enums import Mode, ProposalStatus
 from common.fsm import Frozen, ProtectedStateMixin, StateTrigger
+from common.sealed import SealedBytes, SealedJson, SealedRow, SealedText
 from common.tenancy import SameTenant, TenantRow, tenant_key
 
 S = ProposalStatus
@@ -20,11 +23,24 @@ BOUND = (
     "operation_version",
     "mode", "target", "contract", "digest", "material_digest", "business_key", "idempotency_key", "view",
     "view_digest", "volatile", "policy", "needed", "group", "proposed_by", "excluded_users", "decide_by",
-    "execute_within_s", "supersedes", "created_at",
+    "execute_within_s", "supersedes", "edited_by", "created_at",
 )  # fmt: skip
 
+AMOUNT = Coalesce(
+    "amount", Value(Decimal(-1)), output_field=models.DecimalField(max_digits=28, decimal_places=4)
+)
+"""The amount for an order of a list: what is not money comes behind all that is."""
+URGENT_HOUR = models.Func(
+    F("decide_by"), template="FLOOR(EXTRACT(epoch FROM (%(expressions)s AT TIME ZONE 'UTC')) / 3600)::integer",
+    output_field=models.IntegerField(),
+)  # fmt: skip
+"""The hour in which the time to decide runs out, counted from 1970: what is urgent alike is of one hour."""
+PENDING = Q(status__gte=S.PENDING.value, status__lte=S.PENDING.value)
+"""*Pending*, said as only one index says it. Of several indexes of what is pending the planner thinks that to combine
+them leaves a hundredth of it, and would rather read all the rows."""
 
-class Proposal(ProtectedStateMixin, TenantRow):
+
+class Proposal(SealedRow, ProtectedStateMixin, TenantRow):
     """One normalized action that somebody is asked about, with the exact bytes that an approval binds to.
 
     ``contract`` and ``view`` are stored, hashed, shown and sent as the same bytes (design, section 5). What it
@@ -42,14 +58,14 @@ class Proposal(ProtectedStateMixin, TenantRow):
     mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.LIVE)
     target = models.CharField(max_length=200)
 
-    contract = models.BinaryField()
+    contract = SealedBytes()
     digest = models.CharField(max_length=64)
     material_digest = models.CharField(max_length=80)
     business_key = models.CharField(max_length=80)
     idempotency_key = models.CharField(max_length=64)
-    view = models.BinaryField()
+    view = SealedBytes()
     view_digest = models.CharField(max_length=64)
-    volatile = models.BinaryField(default=b"{}")
+    volatile = SealedBytes(default=b"{}")
 
     policy = models.JSONField()
     """Snapshot of the verdict: ``{version, rule, verdict, because, tests: [{label, ok, says}]}``."""
@@ -58,13 +74,19 @@ class Proposal(ProtectedStateMixin, TenantRow):
     proposed_by = models.CharField(max_length=200)
     excluded_users = ArrayField(models.UUIDField(), default=list)
     """People who may not decide: the proposer, and whom the proposer acts for."""
-    consequence = models.TextField()
+    consequence = SealedText()
     summary = models.CharField(max_length=200)
-    reason = models.TextField(blank=True)
-    affected = models.JSONField(default=list)
+    """For lists, mails and packets: made by the operation of arguments without their personal values."""
+    reason = SealedText(blank=True)
+    affected = SealedJson(default=list)
     """``[{record, field, before, after}]``, made by the operation's code."""
     risk = models.PositiveSmallIntegerField(default=1)
     warning_count = models.PositiveSmallIntegerField(default=0)
+    amount = models.DecimalField(max_digits=28, decimal_places=4, null=True)
+    """What the operation says is moved, for sorting and for the row of a list; null where it is not money."""
+    amount_currency = models.CharField(max_length=3, blank=True, default="", db_default="")
+    shape = models.CharField(max_length=80, blank=True, default="", db_default="")
+    """Equal for proposals that are alike (`approvals.alike.shape_of`); empty for one that is alike to none."""
 
     status = FSMField(choices=S.choices, default=S.PENDING, protected=True)
     decide_by = models.DateTimeField()
@@ -74,9 +96,23 @@ class Proposal(ProtectedStateMixin, TenantRow):
     decided_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=500, blank=True)
+    """A code, or a sentence of ours. What people said stands in their decisions, and in ``end_words``."""
+    end_words = SealedText(blank=True, default="", db_default="")
+    """Why the proposer took it back, in their own words."""
     supersedes = models.ForeignKey(
         "self", null=True, on_delete=models.PROTECT, db_constraint=False, related_name="successors"
     )
+    edited_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    """The reviewer who changed arguments of the version before, and so made this one."""
+    also_groups = ArrayField(models.UUIDField(), default=list, db_default=RawSQL("'{}'::uuid[]", []))
+    """Groups that it was widened to when time ran short. Not bound: nobody signs who else is asked."""
+    also_roles = ArrayField(
+        models.CharField(max_length=20), default=list, db_default=RawSQL("'{}'::varchar[]", [])
+    )
+    unmanned = models.CharField(max_length=300, blank=True, default="", db_default="")
+    """Why too few people can decide before its time is over, as far as is known; empty where enough can."""
+    roster = models.CharField(max_length=32, blank=True, default="", db_default="")
+    """A hash of who was there when that was last counted: it is counted again once that has changed."""
     state_version = models.PositiveIntegerField(default=1)
     wait_id = models.UUIDField()
 
@@ -125,12 +161,42 @@ class Proposal(ProtectedStateMixin, TenantRow):
             models.Index(
                 fields=["tenant", "decide_by", "id"], condition=Q(status="pending"), name="approvals_proposal_queue"
             ),
+            # The queue's other orders. What counts the queue reads the last one alone, and no row: see PENDING.
+            models.Index(
+                F("tenant"), URGENT_HOUR, F("risk").desc(), AMOUNT.desc(), F("decide_by"), F("id"),
+                condition=Q(status="pending"), name="approvals_proposal_urgency",
+            ),
+            models.Index(
+                F("tenant"), F("risk").desc(), F("decide_by"), F("id"),
+                condition=Q(status="pending"), name="approvals_proposal_risk",
+            ),
+            models.Index(
+                F("tenant"), AMOUNT.desc(), F("decide_by"), F("id"),
+                condition=Q(status="pending"), name="approvals_proposal_amount",
+            ),
+            models.Index(
+                fields=["tenant", "shape", "decide_by", "id"], condition=Q(status="pending"),
+                name="approvals_proposal_alike",
+            ),
+            models.Index(
+                fields=["tenant", "id"], condition=Q(status="pending"), include=["summary", "target", "digest"],
+                name="approvals_proposal_words",
+            ),
+            models.Index(
+                fields=["tenant", "created_at", "id"], condition=PENDING,
+                include=[
+                    "decide_by", "workflow", "operation", "risk", "needed", "group", "excluded_users", "also_groups",
+                    "also_roles", "shape", "amount", "amount_currency",
+                ],
+                name="approvals_proposal_counted",
+            ),
             models.Index(
                 fields=["decide_by"], condition=Q(status__in=("pending", "changes_requested")),
                 name="approvals_proposal_due",
             ),
             models.Index(fields=["tenant", "-created_at", "-id"], name="approvals_proposal_newest"),
             models.Index(fields=["tenant", "run_id"], name="approvals_proposal_run"),
+            models.Index(fields=["tenant", "target"], name="approvals_proposal_target"),
             models.Index(
                 fields=["tenant", "business_key"],
                 condition=Q(status__in=(S.PENDING, S.APPROVED, S.CHANGES_REQUESTED)),
@@ -188,132 +254,3 @@ class Proposal(ProtectedStateMixin, TenantRow):
 
     def _end(self, at: datetime, reason: str) -> None:
         self.ended_at, self.end_reason = at, reason[:500]
-
-
-class Evidence(TenantRow):
-    """One piece that the proposal rests on. Its digest is salted, so that erased content cannot be guessed."""
-
-    proposal = models.ForeignKey(
-        Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="evidence"
-    )
-    position = models.PositiveSmallIntegerField()
-    kind = models.CharField(max_length=40)
-    title = models.CharField(max_length=200)
-    source = models.CharField(max_length=200, blank=True)
-    ref = models.CharField(max_length=300, blank=True)
-    content = models.BinaryField(null=True)
-    salt = models.BinaryField()
-    digest = models.CharField(max_length=80)
-    captured_at = models.DateTimeField()
-    fresh_until = models.DateTimeField(null=True)
-    asserted = models.BooleanField(default=False)
-    """Given by an outside proposer and not fetched by us."""
-    data_class = models.CharField(
-        max_length=10, choices=[(c.value, c.value) for c in DataClass], default=DataClass.BUSINESS.value
-    )
-
-    class Meta:
-        triggers: ClassVar = [
-            Frozen(
-                name="approvals_evidence_bound",
-                fields=[
-                    "tenant",
-                    "proposal",
-                    "position",
-                    "kind",
-                    "title",
-                    "source",
-                    "ref",
-                    "salt",
-                    "digest",
-                    "captured_at",
-                    "fresh_until",
-                    "asserted",
-                    "data_class",
-                ],
-                erasable=["content"],
-            )
-        ]
-        constraints = [
-            SameTenant(field="proposal", name="approvals_evidence_proposal_tenant"),
-            models.UniqueConstraint(fields=["proposal", "position"], name="approvals_evidence_position"),
-        ]
-        ordering = ["position"]
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.title}"
-
-
-class Decision(TenantRow):
-    """What one person, or one policy rule, said about exactly one pair of digests."""
-
-    proposal = models.ForeignKey(
-        Proposal, on_delete=models.PROTECT, db_constraint=False, related_name="decisions"
-    )
-    kind = models.CharField(max_length=20, choices=DecisionKind.choices)
-    user = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
-    role = models.CharField(max_length=20, blank=True)
-    group = models.ForeignKey(
-        Group, null=True, on_delete=models.PROTECT, db_constraint=False, related_name="+"
-    )
-    rule = models.CharField(max_length=80, blank=True)
-    rule_version = models.PositiveIntegerField(null=True)
-    digest = models.CharField(max_length=64)
-    view_digest = models.CharField(max_length=64)
-    parts_seen = ArrayField(models.CharField(max_length=80), default=list)
-    acknowledged = ArrayField(models.CharField(max_length=120), default=list)
-    reason_code = models.CharField(max_length=30, choices=ReasonCode.choices, blank=True)
-    reason = models.TextField(blank=True)
-    performed_by = models.CharField(max_length=200)
-    via = models.CharField(max_length=20)
-    at = models.DateTimeField()
-    replaced_at = models.DateTimeField(null=True)
-    """Set when the same person changed their mind before the proposal ended."""
-
-    class Meta:
-        triggers: ClassVar = [
-            Frozen(
-                name="approvals_decision_bound",
-                fields=[
-                    "tenant",
-                    "proposal",
-                    "kind",
-                    "user",
-                    "role",
-                    "group",
-                    "rule",
-                    "rule_version",
-                    "digest",
-                    "view_digest",
-                    "parts_seen",
-                    "acknowledged",
-                    "reason_code",
-                    "reason",
-                    "performed_by",
-                    "via",
-                    "at",
-                ],
-                once=["replaced_at"],
-            )
-        ]
-        constraints = [
-            tenant_key("approvals_decision_tenant_id"),
-            SameTenant(field="proposal", name="approvals_decision_proposal_tenant"),
-            SameTenant(field="group", name="approvals_decision_group_tenant"),
-            models.CheckConstraint(
-                condition=Q(kind__in=DecisionKind.values), name="approvals_decision_kind_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(user__isnull=False, rule="", via="session")
-                | (Q(user__isnull=True, rule_version__isnull=False, via="rule") & ~Q(rule="")),
-                name="approvals_decision_by_a_person_or_a_rule",
-            ),
-            models.UniqueConstraint(
-                fields=["proposal", "user"], condition=Q(replaced_at__isnull=True, user__isnull=False),
-                name="approvals_decision_one_standing_vote",
-            ),
-        ]  # fmt: skip
-        ordering = ["at", "id"]
-
-    def __str__(self) -> str:
-        return f"{self.kind} by {self.performed_by}"

@@ -1,0 +1,100 @@
+"""What a bundle of the history has of asking people: the rows that it speaks of, and what was bound and shown.
+
+The rows hold no words of people and customers. Those stand in contracts and views, which come along only where they
+are for whoever takes the bundle along.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from approvals.models import Decision, Proposal
+from common.content_errors import ContentErased
+from common.content_keys import KeyUnknown, SealBroken
+from common.sealed import is_erased, prefetch_keys
+
+AT_ONCE: Final = 500
+_OF_PROPOSAL: Final = (
+    "status", "run_id", "step", "operation", "operation_version", "target", "digest", "view_digest", "needed", "mode",
+    "idempotency_key", "proposed_by",
+)  # fmt: skip
+_OF_DECISION: Final = (
+    "proposal_id", "kind", "performed_by", "via", "role", "rule", "rule_version", "digest", "view_digest", "posture",
+)  # fmt: skip
+
+
+def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
+    """Proposals, then what was said about them."""
+    proposals = _proposals(tenant_id, run_id).order_by("pk").values("pk", "decide_by", *_OF_PROPOSAL)
+    for row in proposals.iterator(chunk_size=AT_ONCE):
+        yield {
+            "table": "proposal", "id": str(row.pop("pk")), "decide_by": _seconds(row.pop("decide_by")),
+            **(row | {"run_id": str(row["run_id"])}),
+        }  # fmt: skip
+    yield from _decisions(tenant_id, run_id)
+
+
+def _decisions(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
+    found = Decision.objects.filter(tenant_id=tenant_id).order_by("pk")
+    if run_id is not None:
+        found = found.filter(proposal__run_id=run_id)
+    more = ("pk", "user_id", "at", "replaced_at", "proposal__excluded_users")
+    for row in found.values(*more, *_OF_DECISION).iterator(chunk_size=AT_ONCE):
+        yield {
+            "table": "decision", "id": str(row["pk"]), "standing": row["replaced_at"] is None,
+            "own": row["user_id"] in row["proposal__excluded_users"], "at": _micros(row["at"]),
+            **{name: row[name] for name in _OF_DECISION}, "proposal_id": str(row["proposal_id"]),
+        }  # fmt: skip
+
+
+def contracts(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:
+    """The bytes that were approved, by their digest."""
+    for row in _with_keys(_proposals(tenant_id, run_id).only("tenant_id", "run_id", "digest", "contract")):
+        yield {"digest": row.digest, **_content(row, "contract", wanted)}
+
+
+def views(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:
+    """The bytes that were shown to whoever decided, by their digest."""
+    for row in _with_keys(_proposals(tenant_id, run_id).only("tenant_id", "run_id", "view_digest", "view")):
+        yield {"digest": row.view_digest, **_content(row, "view", wanted)}
+
+
+def _proposals(tenant_id: UUID, run_id: UUID | None) -> QuerySet[Proposal]:
+    found = Proposal.objects.filter(tenant_id=tenant_id)
+    return found if run_id is None else found.filter(run_id=run_id)
+
+
+def _with_keys(found: QuerySet[Proposal]) -> Iterator[Proposal]:
+    """The rows with their keys, which come in chunks too."""
+    every = found.order_by("pk").iterator(chunk_size=AT_ONCE)
+    while some := list(islice(every, AT_ONCE)):
+        prefetch_keys(some)
+        yield from some
+
+
+def _content(row: Proposal, name: str, wanted: bool) -> dict[str, Any]:
+    """The bytes, or null and why: *erased*, *damaged*, or only left out."""
+    if not wanted:
+        return {name: None, "erased": is_erased(row)}
+    try:
+        return {name: b64encode(bytes(getattr(row, name))).decode(), "erased": False}
+    except ContentErased:
+        return {name: None, "erased": True}
+    except SealBroken:
+        return {name: None, "erased": False, "damaged": True}
+    except KeyUnknown:
+        return {name: None, "erased": False}
+
+
+def _seconds(at: datetime) -> str:
+    """As it stands in the contract."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micros(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

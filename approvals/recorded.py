@@ -1,0 +1,26 @@
+"""What the history keeps of a proposal."""
+
+from typing import Any
+from uuid import UUID
+
+from approvals.models import Proposal
+from audit.actions import Entry, record_many
+from audit.actors import Actor
+
+
+def event_of(
+    proposal: Proposal, kind: str, *, by: Actor, before: str = "", reason: str = "", body: dict[str, Any] | None = None
+) -> Entry:  # fmt: skip
+    """Of something that happened to it, and where it moved, from which state. No words of people: they are sealed."""
+    return Entry(
+        by=by, kind=kind, tenant_id=proposal.tenant_id, subject_type="proposal", subject_id=proposal.pk,
+        run_id=proposal.run_id, from_state=before, to_state=proposal.status if before else "", reason=reason,
+        digest=proposal.digest, body=body,
+    )  # fmt: skip
+
+
+def note(
+    proposal: Proposal, kind: str, *, by: Actor, reason: str = "", body: dict[str, Any] | None = None
+) -> UUID:
+    """Record it in the running action; returns the event's id."""
+    return record_many([event_of(proposal, kind, by=by, reason=reason, body=body)])[0]
