@@ -12,13 +12,15 @@ from ninja import Path, Router
 from ninja.responses import Status
 from pydantic import SkipValidation
 
+from access.actions_agents import require_may_start
+from access.auth import wait_as
 from access.enums import Scope
 from audit.principals import Principal, ScopeMissing, principal_of, require_scope
 from common import signing
 from common.clock import db_clock
 from common.cursors import PAGE
 from common.errors import InvalidInput, Refused
-from common.longpoll import Since, Wait, wait_until
+from common.longpoll import Since, Wait
 from common.problems import Problem, RefusedJson, document_of
 from common.strictbody import LargeBody, StrictBody, checked
 from common.strictjson import JsonRefused, strict
@@ -26,12 +28,12 @@ from workflows import api_proposals, api_reads, registry, selectors
 from workflows.actions.cancelling import cancel_run, supply_data
 from workflows.actions.runs import Started, start_run
 from workflows.api_catalog import OperationOut, OperationsOut, WorkflowsOut, operation_of, workflow_of
-from workflows.api_requests import requester_of, source_of
+from workflows.api_commands import CommandOut, command_of
+from workflows.api_requests import count_items, requester_of, source_of
 from workflows.api_schemas import (
     BulkOut,
     CancelIn,
     CancelOut,
-    CommandOut,
     DataIn,
     KeysOut,
     ReceiptOut,
@@ -41,8 +43,7 @@ from workflows.api_schemas import (
     RunsOut,
 )
 from workflows.documents import load_json
-from workflows.enums import CommandStatus, NextAction, RunStatus
-from workflows.models import Attempt, Command, Lookup
+from workflows.enums import RunStatus
 from workflows.receipt import receipt
 
 __all__ = ["api_proposals", "router"]
@@ -116,6 +117,7 @@ def start(
 
 def _start_one(principal: Principal, raw: Any) -> Started:
     item = checked(RunIn, raw)
+    require_may_start(principal, item.workflow)
     strict(item.input)  # a large body may carry what one input may not
     return start_run(
         tenant_id=principal.tenant.pk, workflow=item.workflow, source=source_of(item.source), input=item.input,
@@ -126,6 +128,7 @@ def _start_one(principal: Principal, raw: Any) -> Started:
 def _start_many(request: HttpRequest, principal: Principal, items: list[Any]) -> dict[str, Any]:
     if len(items) > LONGEST_BULK:
         raise TooManyItems(limit=LONGEST_BULK)
+    count_items(principal, len(items))
     results = [_start_item(request, principal, index, item) for index, item in enumerate(items)]
     statuses = [result["status"] for result in results]
     created, repeated = statuses.count(201), statuses.count(200)
@@ -155,7 +158,7 @@ def get_run(request: HttpRequest, run_id: UUID, wait: Wait = 0, since: Since = N
     run = selectors.get_run(tenant_id, run_id)
     if wait:
         known = run.state_version if since is None else since
-        wait_until(lambda: api_reads.has_moved(tenant_id, run_id, known), wait)
+        wait_as(request, lambda: api_reads.has_moved(tenant_id, run_id, known), wait)
         run = selectors.get_run(tenant_id, run_id)
     return selectors.envelope(run)
 
@@ -171,16 +174,17 @@ def list_runs(
     """Newest first. Needs the scope ``runs:read``."""
     tenant_id = require_scope(request, Scope.RUNS_READ).tenant.pk
     found = api_reads.list_runs(tenant_id, workflow=workflow, status=status or "", cursor=cursor, size=limit)
-    return {"runs": [selectors.envelope(run) for run in found.rows], "next_cursor": found.next_cursor}
+    return {"runs": selectors.envelopes(found.rows), "next_cursor": found.next_cursor}
 
 
 @router.post("/runs/{run_id}/data", response={200: RunOut, WRITE_PROBLEMS: Problem}, summary="Supply data")
 def supply(request: HttpRequest, run_id: UUID, body: Annotated[DataIn, StrictBody()]) -> dict[str, Any]:
     """Answers a run in *waiting_for_data*; 409 ``wait_over`` when it no longer waits for that. Needs ``runs:write``."""
     principal = require_scope(request, Scope.RUNS_WRITE)
+    require_may_start(principal, selectors.get_run(principal.tenant.pk, run_id).workflow)
     run = supply_data(
         tenant_id=principal.tenant.pk, run_id=run_id, wait_id=body.wait_id, data=body.data, by=principal.actor,
-        clock=db_clock,
+        clock=db_clock, side=requester_of(principal).excluded_users,
     )  # fmt: skip
     return selectors.envelope(selectors.get_run(principal.tenant.pk, run.pk))
 
@@ -195,6 +199,7 @@ def cancel(
 ) -> Status[dict[str, Any]]:
     """200 ``cancelled``, or 202 ``cancel_requested`` once something was sent. Needs the scope ``runs:write``."""
     principal = require_scope(request, Scope.RUNS_WRITE)
+    require_may_start(principal, selectors.get_run(principal.tenant.pk, run_id).workflow)
     result = cancel_run(
         tenant_id=principal.tenant.pk, run_id=run_id, reason=body.reason, by=principal.actor, clock=db_clock
     )
@@ -210,9 +215,9 @@ def cancel(
     summary="Read what was attempted",
 )  # fmt: skip
 def get_command(request: HttpRequest, command_id: UUID) -> dict[str, Any]:
-    """A command with its tries and look-ups. Needs ``runs:read`` or ``proposals:read``."""
+    """A command with its tries, look-ups and what people said. Needs ``runs:read`` or ``proposals:read``."""
     principal = _reader(request)
-    return _command(selectors.get_command(principal.tenant.pk, command_id))
+    return command_of(selectors.get_command(principal.tenant.pk, command_id))
 
 
 @router.get(
@@ -261,41 +266,3 @@ def _reader(request: HttpRequest) -> Principal:
     if not principal.scopes & {Scope.RUNS_READ, Scope.PROPOSALS_READ}:
         raise ScopeMissing(scope=Scope.RUNS_READ.value)
     return principal
-
-
-def _command(command: Command) -> dict[str, Any]:
-    same = (
-        "run_id", "proposal_id", "operation", "operation_version", "provider", "target", "status", "effect",
-        "idempotency_key", "tries", "created_at", "first_sent_at", "last_sent_at", "ended_at", "result_ref",
-        "state_version",
-    )  # fmt: skip
-    or_null = ("settled_by", "hold_reason", "void_reason", "failure_code", "provider_reference")
-    action, retry_after = _next_action(command)
-    return {name: getattr(command, name) for name in same} | {
-        name: getattr(command, name) or None for name in or_null
-    } | {
-        "id": command.pk, "step": command.step.key, "next_action": action, "retry_after": retry_after,
-        "attempts": [_attempt(row) for row in selectors.attempts_of(command)],
-        "lookups": [_lookup(row) for row in command.lookup_rows.order_by("asked_at")],
-    }  # fmt: skip
-
-
-def _attempt(row: Attempt) -> dict[str, Any]:
-    same = ("number", "status", "claimed_at", "sent_at", "ended_at", "http_status")
-    return {name: getattr(row, name) for name in same} | {"outcome": row.outcome or None}
-
-
-def _lookup(row: Lookup) -> dict[str, Any]:
-    same = ("asked_at", "finding", "settled")
-    return {name: getattr(row, name) for name in same} | {
-        "provider_reference": row.provider_reference or None
-    }
-
-
-def _next_action(command: Command) -> tuple[NextAction, int | None]:
-    """What comes after the end of a command is told by its run."""
-    if command.status == CommandStatus.CONFIRMED:
-        return NextAction.FETCH_RESULT, None
-    if command.status in CommandStatus.final_states:
-        return NextAction.STOP, None
-    return NextAction.WAIT, selectors.RETRY_AFTER_S

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja.responses import Status
 
+from access.actions_agents import require_may_propose
 from access.enums import Scope
 from approvals import api as approvals_api
 from approvals.api_schemas import ProposalOut, proposal_of
@@ -17,15 +18,17 @@ from audit.principals import Principal, require_scope
 from common.clock import db_clock
 from common.digests import same
 from common.errors import InvalidInput
-from common.fields import ArgumentsRefused
+from common.fields import ArgumentsRefused, DataClass
+from common.models import Tenant
 from common.problems import Problem
-from common.strictbody import LargeBody
+from common.strictbody import EvidenceBody
 from common.strictjson import canonicalize
 from workflows import api_reads, registry
 from workflows.actions.outside import OutsideProposal, propose_from_outside
 from workflows.api_requests import requester_of, source_of
 from workflows.api_schemas import EvidenceIn, ProposalIn
-from workflows.results import EvidencePiece
+from workflows.results import CredentialRefused, EvidencePiece
+from workflows.secret_arguments import normalize
 
 
 class HashMismatch(InvalidInput):
@@ -42,19 +45,22 @@ class HashMismatch(InvalidInput):
     },
     summary="Propose one action",
 )
-def propose(request: HttpRequest, body: Annotated[ProposalIn, LargeBody()]) -> Status[dict[str, Any]]:
+def propose(request: HttpRequest, body: Annotated[ProposalIn, EvidenceBody()]) -> Status[dict[str, Any]]:
     """201 with the new proposal; 200 for the same key and body again; 422 for the same key with another body.
 
     For workflows that accept proposals. Needs the scope ``proposals:write``.
     """
     principal = require_scope(request, Scope.PROPOSALS_WRITE)
-    _check_hash(body)
+    require_may_propose(principal, body.workflow, body.operation)
+    _check_hash(principal.tenant, body)
     _check_not_too_many(principal, body)
     proposed = propose_from_outside(
         tenant=principal.tenant, request=_request(body), by=principal.actor, clock=db_clock,
         requester=requester_of(principal),
     )  # fmt: skip
-    return Status(201 if proposed.created else 200, proposal_of(proposed.proposal, db_clock()))
+    return Status(
+        201 if proposed.created else 200, proposal_of(proposed.proposal, db_clock(), principal.actor)
+    )
 
 
 def _request(body: ProposalIn) -> OutsideProposal:
@@ -73,17 +79,19 @@ def _piece(given: EvidenceIn) -> EvidencePiece:
     )
     return EvidencePiece(
         kind=given.kind, title=given.title, ref=given.ref, content=stored, captured_at=given.captured_at,
-        asserted=True,
+        asserted=True, data_class=DataClass.PERSONAL,  # nobody has said what stands in it
     )  # fmt: skip
 
 
-def _check_hash(body: ProposalIn) -> None:
+def _check_hash(tenant: Tenant, body: ProposalIn) -> None:
     """Compare what the client claims; what does not fit the schema is refused later, in its own words."""
     if body.hash is None or body.operation not in {operation.name for operation in registry.operations()}:
         return
     try:
-        normalized = registry.operation(body.operation).arguments.normalize(dict(body.arguments))
-    except ArgumentsRefused:
+        normalized = normalize(
+            registry.operation(body.operation).arguments, body.arguments, tenant.pk, tenant.slug
+        )
+    except (ArgumentsRefused, CredentialRefused):
         return
     ours = hashlib.sha256(canonicalize({**normalized.material, **normalized.volatile})).hexdigest()
     if not same(ours, body.hash.removeprefix("sha256:")):

@@ -13,7 +13,7 @@ from common.strictbody import Body
 _ID = "0199d3f0-7b7e-7cc2-8f60-6c1f0d3c5a11"
 _SOURCE = {"system": "helpdesk", "event_id": "ticket-4711"}
 ENVELOPE_EXAMPLE: dict[str, Any] = {
-    "run_id": _ID, "kind": "original", "workflow": "refund-triage", "workflow_version": 3,
+    "run_id": _ID, "kind": "original", "original_id": None, "workflow": "refund-triage", "workflow_version": 3,
     "status": "waiting_for_approval", "outcome": None, "original_outcome": None, "message": None,
     "waiting": {
         "wait_id": _ID, "for": "approval", "until": "2026-09-19T17:52:08Z", "on_expiry": "manual_queue", "asks": None,
@@ -31,7 +31,7 @@ ENVELOPE_EXAMPLE: dict[str, Any] = {
             "usage": {"input_tokens": 0, "output_tokens": 0, "cost": "0"},
         }
     ],
-    "next_action": "wait", "retry_after": 5,
+    "questions": [], "next_action": "wait", "retry_after": 5,
 }  # fmt: skip
 
 
@@ -79,7 +79,10 @@ class RunIn(Body):
     workflow: str = Field(min_length=1, max_length=60)
     source: SourceIn
     input: dict[str, Any]
-    callback: str | None = Field(default=None, max_length=500, pattern=r"^https?://[^\s/]+\S*$")
+    callback: str | None = Field(
+        default=None, max_length=500, pattern=r"^(https?://[^\s/]+\S*|[a-z0-9][a-z0-9_-]{0,59})$"
+    )
+    """The name or the exact address of a destination that an admin has registered."""
 
 
 class DataIn(BaseModel):
@@ -180,13 +183,24 @@ class StepOut(BaseModel):
     usage: dict[str, Any]
 
 
+class QuestionRef(BaseModel):
+    """A reviewer's question that waits for the requester; its words are read with the proposal."""
+
+    id: UUID
+    proposal_id: UUID
+    asked_at: datetime
+    until: datetime
+
+
 class RunOut(BaseModel):
     """The execution envelope. It points at protected storage and quotes nothing from there."""
 
     model_config = example(ENVELOPE_EXAMPLE)
 
     run_id: UUID
-    kind: Literal["original", "replay"]
+    kind: Literal["original", "replay", "undo", "rest"]
+    original_id: UUID | None
+    """Of a replay, a compensation or a remainder: the run whose keys and counts hold."""
     workflow: str
     workflow_version: int
     status: str
@@ -205,6 +219,7 @@ class RunOut(BaseModel):
     cancel_requested: bool
     state_version: int
     steps: list[StepOut]
+    questions: list[QuestionRef]
     next_action: NextAction
     retry_after: int | None
 
@@ -247,71 +262,6 @@ class BulkOut(BaseModel):
     repeated: int
     refused: int
     results: list[BulkItem]
-
-
-class AttemptOut(BaseModel):
-    """One physical try."""
-
-    number: int
-    status: str
-    claimed_at: datetime
-    sent_at: datetime | None
-    ended_at: datetime | None
-    outcome: str | None
-    http_status: int | None
-
-
-class LookupOut(BaseModel):
-    """One question to the provider whether it happened."""
-
-    asked_at: datetime
-    finding: str
-    settled: bool
-    provider_reference: str | None
-
-
-class CommandOut(BaseModel):
-    """What was attempted. ``effect`` is *unknown* until it is settled, and called so."""
-
-    model_config = example(
-        {
-            "id": _ID, "run_id": _ID, "step": "refund", "proposal_id": _ID, "operation": "refunds.issue",
-            "operation_version": 2, "provider": "refunds", "target": "order:1042", "status": "confirmed",
-            "effect": "happened", "settled_by": "answer", "hold_reason": None, "void_reason": None,
-            "failure_code": None, "provider_reference": "re_17", "idempotency_key": "MFRGGZDFMZTWQ2LK", "tries": 1,
-            "created_at": "2026-09-19T13:55:00Z", "first_sent_at": "2026-09-19T13:55:01Z",
-            "last_sent_at": "2026-09-19T13:55:01Z", "ended_at": "2026-09-19T13:55:02Z", "result_ref": _ID,
-            "attempts": [], "lookups": [], "state_version": 4, "next_action": "fetch_result", "retry_after": None,
-        }
-    )  # fmt: skip
-
-    id: UUID
-    run_id: UUID
-    step: str
-    proposal_id: UUID
-    operation: str
-    operation_version: int
-    provider: str
-    target: str
-    status: str
-    effect: str
-    settled_by: str | None
-    hold_reason: str | None
-    void_reason: str | None
-    failure_code: str | None
-    provider_reference: str | None
-    idempotency_key: str
-    tries: int
-    created_at: datetime
-    first_sent_at: datetime | None
-    last_sent_at: datetime | None
-    ended_at: datetime | None
-    result_ref: UUID | None
-    attempts: list[AttemptOut]
-    lookups: list[LookupOut]
-    state_version: int
-    next_action: NextAction
-    retry_after: int | None
 
 
 class ReceiptOut(BaseModel):

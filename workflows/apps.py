@@ -6,12 +6,22 @@ class WorkflowsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from approvals import hooks  # noqa: PLC0415 - models are loaded by now
-        from audit import finding  # noqa: PLC0415
-        from workflows import registry  # noqa: PLC0415
+        from access.hooks import offer  # noqa: PLC0415
+        from access.screens.people import add_tab  # noqa: PLC0415 - models are loaded by now
+        from approvals import hooks  # noqa: PLC0415
+        from audit import bundle, finding, replay  # noqa: PLC0415
+        from workflows import bundled, registry  # noqa: PLC0415
         from workflows.actions.decided import proposal_ended  # noqa: PLC0415
-        from workflows.finding import runs_named  # noqa: PLC0415
+        from workflows.actions.questions import question_moved  # noqa: PLC0415
+        from workflows.finding import runs_doing, runs_named  # noqa: PLC0415
 
         hooks.register(proposal_ended)
+        hooks.on_question(question_moved)
+        hooks.offer_editable(registry.editable)
         finding.register(runs_named)
+        replay.register(*(replay.Stateful(name, f"workflows_{name}") for name in ("run", "step", "command")))
+        bundle.register(bundled.rows)
+        offer(registry.names)
+        add_tab("endpoints", "Endpoints", "endpoints:endpoints")
         registry.autodiscover()
+        finding.register_doing(runs_doing)

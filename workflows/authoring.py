@@ -4,11 +4,15 @@ from common.fields import Arguments, DataClass, arg, money_text
 from workflows.classify import Observation, OutcomeTable
 from workflows.definitions import Contract, ExceptionCase, Retry, Stage, StageContext, Workflow
 from workflows.enums import OnExpiry, StepKind
+from workflows.modes import Blocking, ByException, BySample, Case, Escalate
 from workflows.operations import (
+    GONE,
+    REFERENCE,
     Affected,
     Call,
     Facts,
     Finding,
+    Happened,
     Operation,
     OperationRefused,
     Policy,
@@ -34,19 +38,27 @@ from workflows.results import (
 )
 
 __all__ = [
+    "GONE",
+    "REFERENCE",
     "Affected",
     "Arguments",
+    "Blocking",
+    "ByException",
+    "BySample",
     "Call",
+    "Case",
     "Contract",
     "CredentialRefused",
     "DataClass",
     "Done",
+    "Escalate",
     "EvidencePiece",
     "ExceptionCase",
     "Facts",
     "Fail",
     "Finding",
     "Finish",
+    "Happened",
     "Malformed",
     "NotAllowed",
     "Observation",

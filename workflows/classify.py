@@ -3,11 +3,12 @@
 *Everything after the first byte that is not a complete, understood answer is unknown*.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 
 class Meaning(Enum):
@@ -27,6 +28,15 @@ def storable(words: str) -> str:
     return words.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
+_CODE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,59}", re.ASCII)
+UNRECOGNIZED = "unrecognized_code"
+
+
+def code_like(code: str) -> str:
+    """A provider's error code if it is one. Sentences stay outside: codes go where no personal data may go."""
+    return code if not code or _CODE.fullmatch(code) else UNRECOGNIZED
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What came back from one call, without judgement.
@@ -44,10 +54,13 @@ class Observation:
     body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("reference", "code", "detail"):
+        for name in ("reference", "detail"):
             object.__setattr__(self, name, storable(getattr(self, name)))
+        object.__setattr__(self, "code", code_like(self.code))
 
 
+CAME_TOO_LATE = "came_too_late"
+"""The code of what was not sent because this worker had slept past its own deadline."""
 MAY_BE_REFUSED = frozenset({400, 404, 409, 412, 422})
 
 

@@ -10,7 +10,14 @@ from workflows.models import Document
 
 
 def store(tenant_id: UUID, run_id: UUID, kind: str, content: bytes, at: datetime) -> Document:
-    return Document.objects.create(
+    document = unsaved(tenant_id, run_id, kind, content, at)
+    document.save(force_insert=True)
+    return document
+
+
+def unsaved(tenant_id: UUID, run_id: UUID, kind: str, content: bytes, at: datetime) -> Document:
+    """The row to be, for who stores several with one statement."""
+    return Document(
         tenant_id=tenant_id, run_id=run_id, kind=kind, content=content, created_at=at,
         digest=tenant_hmac(tenant_id, f"document.{kind}", content),
     )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from django.db import transaction
 
+from common.crashpoints import crashpoint
 from common.doorbell import doorbell
-from workflows.crashpoints import crashpoint
 
 WORK = "workflows.tasks.work"
 

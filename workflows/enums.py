@@ -31,6 +31,11 @@ class RunStatus(TextChoices):
 class RunKind(TextChoices):
     ORIGINAL = "original", "Original"
     REPLAY = "replay", "Replay"
+    UNDO = "undo", "Compensation"
+    REST = "rest", "Remainder"
+
+    # What people propose after an effect: runs of one step each, that share keys and counts with the first run.
+    follow_ups = nonmember(("undo", "rest"))
 
 
 class StepStatus(TextChoices):
@@ -110,6 +115,25 @@ class HoldReason(TextChoices):
     ORDER = "order", "Another action on the same target first"
 
 
+class HoldStatus(TextChoices):
+    """A freeze or an open circuit. While it is in force or on trial, nothing within its scope is newly sent."""
+
+    IN_FORCE = "in_force", "In force"
+    TRIAL = "trial", "One call is tried"
+    LIFTING = "lifting", "Being lifted, one by one"
+    LIFTED = "lifted", "Lifted"
+
+    holding_states = nonmember(("in_force", "trial"))
+
+
+class Testimony(TextChoices):
+    """What a person says about an outcome that nobody else can settle."""
+
+    HAPPENED = "happened", "It happened"
+    PARTIAL = "partial", "It happened in part"
+    DID_NOT_HAPPEN = "did_not_happen", "It did not happen"
+
+
 class VoidReason(TextChoices):
     """Why a command ended without being sent."""
 
@@ -160,3 +184,14 @@ class NextAction(TextChoices):
     FETCH_RESULT = "fetch_result"
     SUBMIT_NEW = "submit_new"
     STOP = "stop"
+
+
+class CallStatus(TextChoices):
+    """Of a callback: one state of a run that its requester is to hear of. What was given up may be sent again."""
+
+    PENDING = "pending", "Waiting"
+    DELIVERED = "delivered", "Delivered"
+    SUPERSEDED = "superseded", "A newer state is told instead"
+    DEAD = "dead", "Given up"
+
+    final_states = nonmember(("delivered", "superseded", "dead"))

@@ -6,6 +6,7 @@ import django_filters
 from django import forms
 from django.db.models import Q, QuerySet
 
+from common.display import visible
 from workflows import registry
 from workflows.enums import RunStatus
 from workflows.finding import run_condition
@@ -48,7 +49,7 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
         known = {flow.name: flow.title for flow in registry.workflows()}
         asked = self.data.get("workflow", "")
         if asked and "\0" not in asked:  # at U+0000 PostgreSQL would break off
-            known.setdefault(asked, asked)
+            known.setdefault(asked, visible(asked[:80]))
         self.filters["workflow"].extra["choices"] = sorted(known.items(), key=lambda item: item[1])
 
     def find(self, queryset: QuerySet[Run], name: str, value: str) -> QuerySet[Run]:

@@ -1,5 +1,6 @@
 """Finding runs by what a person types: an id or its beginning, an order or another target, a source event."""
 
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -30,6 +31,13 @@ def runs_named(tenant_id: UUID, text: str) -> set[UUID]:
     """The ids of the runs that a word belongs to, at most `MOST`: the history searches through it."""
     runs = Run.objects.filter(run_condition(tenant_id, text), tenant_id=tenant_id)
     return set(runs.order_by("-created_at").values_list("pk", flat=True)[:MOST])
+
+
+def runs_doing(tenant_id: UUID, operation: str, target: str) -> Any:
+    """The ids of the runs in which this operation was proposed, or something on this target: both exactly as named."""
+    asked = {"operation": operation, "target": target}
+    wanted = {name: value for name, value in asked.items() if value}
+    return Proposal.objects.filter(tenant_id=tenant_id, **wanted).values("run_id")
 
 
 def _of_proposals(tenant_id: UUID, condition: Q) -> Q:

@@ -1,14 +1,15 @@
-"""The named upward calls of this app: something stopped, and something that had stopped is settled.
+"""The named upward calls of this app: something stopped, waits for a second person's word, or is settled.
 
-The repair desk registers here when the apps are loaded; both run inside the caller's transaction.
+The repair desk registers here when the apps are loaded; all run inside the caller's transaction, its run locked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from audit.actors import Actor
+from common.clock import Clock
 from common.tx import require_transaction
 from workflows.models import Run
 
@@ -29,14 +30,27 @@ class Stop:
 OnStopped = Callable[[Stop, Actor, datetime], None]
 OnSettled = Callable[[Run, str, str, Actor, datetime], None]
 
+WhichStopped = Callable[[Collection[UUID]], set[UUID]]
+OnHalfSaid = Callable[[Run, UUID, Actor, datetime], None]
+
+Look = Callable[[Actor, Clock], object]
+
 _on_stopped: list[OnStopped] = []
 _on_settled: list[OnSettled] = []
+_which_stopped: list[WhichStopped] = []
+_on_half_said: list[OnHalfSaid] = []
+_looks: list[Look] = []
 
 
-def register(*, on_stopped: OnStopped, on_settled: OnSettled) -> None:
+def register(
+    *, on_stopped: OnStopped, on_settled: OnSettled, which_stopped: WhichStopped, on_half_said: OnHalfSaid
+) -> None:
+    """``which_stopped`` says of which of these runs something is still open: only they need `settled`."""
     if on_stopped not in _on_stopped:
         _on_stopped.append(on_stopped)
         _on_settled.append(on_settled)
+        _which_stopped.append(which_stopped)
+        _on_half_said.append(on_half_said)
 
 
 def stopped(stop: Stop, *, by: Actor, at: datetime) -> None:
@@ -51,3 +65,26 @@ def settled(run: Run, step: str, how: str, *, by: Actor, at: datetime) -> None:
     require_transaction()
     for hook in _on_settled:
         hook(run, step, how, by, at)
+
+
+def half_said(run: Run, command_id: UUID, *, by: Actor, at: datetime) -> None:
+    """One person said what became of an unknown command, and it takes two: its packet waits for the second."""
+    require_transaction()
+    for hook in _on_half_said:
+        hook(run, command_id, by, at)
+
+
+def with_open_stops(runs: Collection[UUID]) -> set[UUID]:
+    """Those of these locked runs for which `settled` would have something to do."""
+    require_transaction()
+    return {run for hook in _which_stopped for run in hook(runs)}
+
+
+def look_too(look: Look) -> None:
+    """Let something of a higher app be looked for by the sweep once a minute, in transactions of its own."""
+    if look not in _looks:
+        _looks.append(look)
+
+
+def looks() -> list[Look]:
+    return list(_looks)

@@ -1,15 +1,22 @@
 """What an operation is: schema, checks, consequence, policy, execution and look-up, in one class."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 from uuid import UUID
 
 from common.deadline import Deadline
-from common.fields import Arguments
+from common.fields import Arguments, ArgumentType, DataClass, ListType, MoneyType, OptionalType, StructureType
 from workflows.classify import Observation, OutcomeTable, storable
+from workflows.listing import amount_of
+from workflows.secret_arguments import NO_SECRETS, Secrets
+
+GONE: Final = "gone"
+"""The version tag of a record that is not there."""
+REFERENCE: Final = "@reference"
+"""In `Operation.counter_from`: the provider's reference of the effect."""
 
 A = TypeVar("A", bound=Arguments)
 Facts = Mapping[str, Any]
@@ -51,12 +58,13 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """One field of one record, before and after."""
+    """One field of one record, before and after, and the class of both values."""
 
     record: str
     field: str
     before: str
     after: str
+    data_class: str = DataClass.BUSINESS
 
 
 class Policy(Generic[A]):
@@ -64,6 +72,8 @@ class Policy(Generic[A]):
 
     name: ClassVar[str]
     version: ClassVar[int]
+    remember_rejections: ClassVar[timedelta] = timedelta(0)
+    """For how long a rejection answers whoever proposes the same again, where the reviewer chooses nothing else."""
 
     def judge(self, arguments: A, facts: Facts) -> Verdict:
         raise TypeError(f"{type(self).__name__} does not say how it judges")
@@ -86,6 +96,14 @@ class Call(Generic[A]):
     idempotency_key: str
     pins: Mapping[str, str]
     deadline: Deadline
+    secrets: Secrets = field(default=NO_SECRETS, repr=False)
+
+    def secret(self, argument: Mapping[str, str]) -> str:
+        """The value of a `SecretRef` argument, to be put into the request and nowhere else.
+
+        Raises CredentialRefused where it is gone or another than the approved one; before a first send never.
+        """
+        return self.secrets.value(argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +118,17 @@ class Finding:
     def __post_init__(self) -> None:
         for name in ("reference", "detail"):
             object.__setattr__(self, name, storable(getattr(self, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What came of an action, for whoever takes it back or does the rest of it."""
+
+    reference: str
+    """The provider's own."""
+    in_part: bool = False
+    result: Mapping[str, Any] = field(default_factory=dict)
+    """What was kept of the provider's answer; empty where a person, or a late answer, said that it happened."""
 
 
 class Operation(Generic[A]):
@@ -126,8 +155,15 @@ class Operation(Generic[A]):
     max_total: ClassVar[timedelta] = timedelta(minutes=30)
     most_in_flight: ClassVar[int | None] = None
     """How many calls to the provider may be under way at once; None: as many as there are workers."""
+    editable: ClassVar[tuple[str, ...]] = ()
+    """The bound arguments that a reviewer may change, in a new version that is judged anew and that others approve."""
     undo: ClassVar[str] = "It cannot be taken back."
+    counter: "ClassVar[type[Operation[Any]] | None]" = None
+    """The operation that takes an effect of this one back, proposed and approved as an action of its own."""
+    counter_from: ClassVar[Mapping[str, str]] = {}
+    """Argument of the counter-action → argument of this one, or `REFERENCE`. Checked when a workflow is registered."""
     second_person_from: ClassVar[Decimal | None] = None
+    """From this amount on it takes two people to say what happened where nobody else knows; None: one is enough."""
 
     def look(self, site: Site, arguments: A) -> Facts:
         """The present state of what is touched. May raise SourceDown, RateLimited, CredentialRefused."""
@@ -152,20 +188,57 @@ class Operation(Generic[A]):
         """The short form, for lists and the decision bar."""
         return self.consequence(arguments, facts)[:200]
 
+    def amount(self, arguments: A) -> tuple[Decimal, str] | None:
+        """What is moved and in which currency, by which people sort their queue; None where it is not money.
+
+        Unless it says otherwise: the one amount of money among the arguments that lists may show.
+        """
+        return amount_of(arguments)
+
     def affected(self, arguments: A, facts: Facts) -> tuple[Affected, ...]:
         return ()
 
     def pins(self, arguments: A, facts: Facts) -> Mapping[str, str]:
-        """Record → version tag: what was true when the person looked must still be true when it is sent."""
+        """Record → version tag: what was true when the person looked must still be true when it is sent.
+
+        A record that is not there is pinned as `GONE`: then nobody is asked, and after the approval nothing is sent.
+        """
         return {}
 
     def warnings(self, arguments: A, facts: Facts) -> tuple[tuple[str, str, str], ...]:
         """(code, field, sentence) of things the reviewer must say that they saw, beside those of the text itself."""
         return ()
 
+    def account(self, site: Site) -> str:
+        """Where it is done, as people know it: address and account at the provider. It stands in packets: no secret,
+        and nothing is asked outside for it.
+        """
+        return ""
+
     def earlier_effects(self, site: Site, arguments: A) -> tuple[str, ...]:
         """References of effects with the same business key that the provider knows of; asked before the first call."""
         return ()
+
+    def needs_second_person(self, arguments: A) -> bool:
+        """Whether two people must say the same about an unknown outcome: when any amount of money reaches the limit.
+
+        A limit that finds no amount to be compared with asks for two as well.
+        """
+        limit = self.second_person_from
+        found = [] if limit is None else list(_amounts(arguments))
+        return limit is not None and (not found or max(found) >= limit)
+
+    def counter_arguments(self, arguments: A, effect: Happened) -> Mapping[str, Any]:
+        """The arguments of `counter`, as JSON: by `counter_from`, unless the operation makes them in another way."""
+        values = arguments.model_dump(mode="json", by_alias=True)
+        return {
+            name: effect.reference if source == REFERENCE else values[source]
+            for name, source in self.counter_from.items()
+        }
+
+    def remainder(self, arguments: A, effect: Happened, facts: Facts) -> Mapping[str, Any] | None:
+        """Of what happened in part: the arguments of the rest, as JSON, by the facts of today. None: it cannot say."""
+        return None
 
     def execute(self, call: Call[A]) -> Observation:
         """Make the one request. Transport outcomes go through unchanged; no retries, no redirects."""
@@ -174,3 +247,24 @@ class Operation(Generic[A]):
     def reconcile(self, call: Call[A]) -> Finding:
         """Ask the provider whether it happened. ``no_answer`` where it has no look-up."""
         return Finding("no_answer", detail="this provider has no look-up")
+
+
+def _amounts(arguments: Arguments) -> Iterator[Decimal]:
+    """Every amount of money among the arguments, those inside lists and structures too; one below zero by its size."""
+    for spec in type(arguments).specs:
+        yield from _amounts_of(spec.kind, getattr(arguments, spec.attribute))
+
+
+def _amounts_of(kind: ArgumentType, value: Any) -> Iterator[Decimal]:
+    match kind:
+        case MoneyType():
+            yield abs(Decimal(value))
+        case OptionalType(inner=inner) if value is not None:
+            yield from _amounts_of(inner, value)
+        case ListType(item=item):
+            for one in value:
+                yield from _amounts_of(item, one)
+        case StructureType():
+            yield from _amounts(value)
+        case _:
+            return

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from common.disclosure import for_lists
 from common.fields import ArgumentsRefused
 from workflows import registry
 from workflows.contracts import Draft
-from workflows.operations import Affected, Facts, OperationRefused, Site, Verdict
+from workflows.operations import GONE, Affected, Facts, OperationRefused, Policy, Site, Verdict
 from workflows.results import EvidencePiece, Malformed, Propose
+from workflows.secret_arguments import normalize
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ def prepare(site: Site, propose: Propose, *, version: int | None = None) -> Prep
     """
     operation = registry.operation(propose.operation, version)
     try:
-        normalized = operation.arguments.normalize(dict(propose.arguments))
+        normalized = normalize(operation.arguments, propose.arguments, site.tenant_id, site.tenant)
     except ArgumentsRefused as refused:
         problems = [{"path": error.path, "code": error.code} for error in refused.errors]
         raise Malformed(
@@ -47,22 +49,29 @@ def prepare(site: Site, propose: Propose, *, version: int | None = None) -> Prep
     verdict = operation.policy.judge(arguments, facts)
     if verdict.verdict == "refuse":
         raise OperationRefused(verdict.rule, verdict.because)
-    draft = replace(draft, target=operation.target(arguments), pins=dict(operation.pins(arguments, facts)))
-    return _described(draft, arguments, facts, verdict, propose)
+    pins = dict(operation.pins(arguments, facts))
+    if GONE in pins.values():
+        raise OperationRefused("record_gone", "A record that this rests on is not there any more.")
+    draft = replace(draft, target=operation.target(arguments), pins=pins)
+    return _described(site, draft, arguments, facts, verdict, propose)
 
 
-def _described(draft: Draft, arguments: Any, facts: Facts, verdict: Verdict, propose: Propose) -> Prepared:
-    operation = draft.operation
+def _described(
+    site: Site, draft: Draft, arguments: Any, facts: Facts, verdict: Verdict, propose: Propose
+) -> Prepared:
+    """Summary and consequence stand in lists, mails and packets: they are made without personal values."""
+    operation, for_all = draft.operation, for_lists(arguments, site.tenant_id)
     return Prepared(
-        draft=draft, verdict=verdict, consequence=operation.consequence(arguments, facts),
-        summary=operation.summary(arguments, facts)[:200], affected=operation.affected(arguments, facts),
+        draft=draft, verdict=verdict, consequence=operation.consequence(for_all, facts),
+        summary=operation.summary(for_all, facts)[:200], affected=operation.affected(arguments, facts),
         warnings=operation.warnings(arguments, facts), reason=propose.reason, evidence=propose.evidence,
     )  # fmt: skip
 
 
-def policy_snapshot(verdict: Verdict, version: int) -> Mapping[str, Any]:
+def policy_snapshot(verdict: Verdict, policy: Policy[Any]) -> Mapping[str, Any]:
     """What the proposal keeps of the verdict, for people and for the audit."""
-    return {
-        "version": version, "rule": verdict.rule, "verdict": verdict.verdict, "because": verdict.because,
+    remember_s = int(policy.remember_rejections.total_seconds())
+    return ({"remember_s": remember_s} if remember_s else {}) | {
+        "version": policy.version, "rule": verdict.rule, "verdict": verdict.verdict, "because": verdict.because,
         "tests": [{"label": test.label, "ok": test.ok, "says": test.says} for test in verdict.tests],
     }  # fmt: skip

@@ -73,7 +73,8 @@ def _vote(vote: Decision) -> dict[str, Any]:
         "decision_id": str(vote.pk), "decision": vote.kind, "by": vote.performed_by, "via": vote.via,
         "role": vote.role or None, "rule": vote.rule or None, "rule_version": vote.rule_version,
         "reason_code": vote.reason_code or None, "digest": vote.digest, "view_digest": vote.view_digest,
-        "at": _text(vote.at),
+        "at": _text(vote.at), **({"posture": vote.posture} if vote.posture else {}),
+        **({"in_stead_of": f"user:{vote.in_stead_of_id}"} if vote.in_stead_of_id else {}),
     }  # fmt: skip
 
 

@@ -4,17 +4,23 @@ import ast
 import hashlib
 import inspect
 import textwrap
+import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils.module_loading import autodiscover_modules
 
+from approvals.models import Proposal
 from common.clock import Clock
 from common.db import lock_name
 from common.errors import NotFound
-from workflows.definitions import Workflow
-from workflows.models import Definition
+from common.fields import DataClass
+from common.fields.parsers import check_can_be_shown
+from workflows.counteractions import check_follow_ups
+from workflows.definitions import GONE, Contract, Workflow, after_effect
+from workflows.models import Definition, Run
+from workflows.modes import check_declared
 from workflows.operations import Operation
 
 _workflows: dict[str, type[Workflow]] = {}
@@ -38,11 +44,33 @@ class ChangedUnderOldNumber(Exception):
 
 
 def register(workflow: type[Workflow]) -> type[Workflow]:
-    """Class decorator for ``flows.py``: makes a workflow and its operations known."""
+    """Class decorator for ``flows.py``: makes a workflow and its operations known.
+
+    Raises TypeError for an operation that reviewers could not be shown whole, or whose counter-action could not be
+    proposed; ValueError for a mode of review that the workflow's stage does not allow.
+    """
+    check_declared(workflow.name, workflow.stage, workflow.review)
+    check_follow_ups(workflow)
+    for operation in workflow.operations:
+        _check_editable(operation)
+        check_can_be_shown(operation.arguments)
     _workflows[workflow.name] = workflow
     for operation in workflow.operations:
         _operations[(operation.name, operation.version)] = operation()
     return workflow
+
+
+def _check_editable(operation: type[Operation[Any]]) -> None:
+    """Only what is bound can be changed in a new version; a secret is known by its name alone."""
+    may = {
+        spec.name for spec in operation.arguments.specs
+        if spec.material and spec.data_class is not DataClass.SECRET
+    }  # fmt: skip
+    unknown = sorted(set(operation.editable) - may)
+    if unknown:
+        raise TypeError(
+            f"{operation.__name__} lets reviewers change what is no bound argument of it: {unknown}."
+        )
 
 
 def autodiscover() -> None:
@@ -54,6 +82,23 @@ def workflow(name: str) -> type[Workflow]:
         return _workflows[name]
     except KeyError:
         raise UnknownWorkflow() from None
+
+
+def installed(name: str) -> type[Workflow] | None:
+    """The workflow, or None where a release took it away while runs of it were left."""
+    return _workflows.get(name)
+
+
+def contract_of(name: str) -> Contract:
+    """What the workflow promises; of one that is no longer installed, what its runs need to end in order."""
+    flow = installed(name)
+    return flow.contract if flow is not None else GONE
+
+
+def promised(run: Run) -> Contract:
+    """What this very run promises: of what people proposed after an effect, not all that its workflow does."""
+    contract = contract_of(run.workflow)
+    return after_effect(contract, run.kind) if run.is_follow_up else contract
 
 
 def workflows() -> list[type[Workflow]]:
@@ -68,14 +113,37 @@ def operation(name: str, version: int | None = None) -> Operation[Any]:
     return _operations[(name, version if version is not None else max(versions))]
 
 
+def editable(proposal: Proposal) -> tuple[str, ...]:
+    """The arguments that a reviewer may change in a new version, by the operation of today; none of one gone."""
+    flow = installed(proposal.workflow)
+    if flow is None or proposal.operation not in {known.name for known in flow.operations}:
+        return ()
+    return operation(proposal.operation).editable
+
+
 def operations() -> list[Operation[Any]]:
     """The newest installed version of each operation, by name."""
     return [operation(name) for name in sorted({name for name, _ in _operations})]
 
 
+def names() -> tuple[list[str], list[str]]:
+    """The names of the installed workflows, and of the installed operations."""
+    return sorted(_workflows), sorted({name for name, _ in _operations})
+
+
+def knows(name: str, version: int) -> bool:
+    """Whether this code has that version of the operation."""
+    return (name, version) in _operations
+
+
 def known_operations() -> list[tuple[str, int]]:
     """What a worker of this code may claim."""
     return sorted(_operations)
+
+
+def known_names() -> list[str]:
+    """The same in words: ``refunds.issue@1``."""
+    return [f"{name}@{version}" for name, version in known_operations()]
 
 
 def limited_providers() -> list[str]:
@@ -103,15 +171,25 @@ def definitions() -> Iterator[tuple[str, str, int, str]]:
         yield "policy", policy.name, policy.version, _content_hash(type(policy))
 
 
+_parsing: Final = threading.Lock()
+"""`ast.parse` in several threads at once may raise SystemError in CPython 3.11: they share the depth it counts."""
+
+
 def _content_hash(*classes: type[Any]) -> str:
-    """Of what the classes do: comments, blank lines and docstrings do not count."""
+    """Of what the classes do: comments, blank lines and docstrings do not count, nor does what a reviewer may change,
+    what may be proposed after an effect, or what packets say of the provider. That changes nothing of what an approval
+    binds to: an edit is a new version, and a compensation an action of its own, each judged anew.
+    """
     digest = hashlib.sha256()
     for source in classes:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
+        with _parsing:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(source)))
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
             if isinstance(body, list) and body and _is_docstring(body[0]):
                 body[:1] = []
+            if isinstance(node, ast.ClassDef):
+                node.body = [statement for statement in node.body if not _binds_nothing(statement)]
         digest.update(repr(shape_of(tree)).encode())
     return digest.hexdigest()
 
@@ -126,6 +204,18 @@ def shape_of(node: Any) -> Any:
     if isinstance(node, list):
         return [shape_of(item) for item in node]
     return None if node is None else repr(node)
+
+
+_BINDS_NOTHING: Final = frozenset(
+    {"editable", "counter", "counter_from", "counter_arguments", "remainder", "account"}
+)
+
+
+def _binds_nothing(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name in _BINDS_NOTHING
+    named = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(name, ast.Name) and name.id in _BINDS_NOTHING for name in named)
 
 
 def _is_docstring(node: ast.AST) -> bool:

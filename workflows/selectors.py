@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from approvals.selectors_questions import open_questions
+from common.content_errors import UNREAD_TEXTS
 from common.errors import NotFound
-from workflows.enums import NextAction, RunStatus, StepKind
+from common.sealed import prefetch_keys
+from workflows import registry
+from workflows.definitions import OF_THE_PRODUCT
+from workflows.enums import NextAction, RunStatus, StepKind, StepStatus, WaitingFor
 from workflows.models import Attempt, Command, Run, Step
 
 RETRY_AFTER_S = 5
@@ -55,9 +60,12 @@ def steps_of(run: Run) -> list[Step]:
 
 
 def commands_of(run: Run) -> list[Command]:
-    return list(
-        Command.objects.filter(run=run).select_related("step", "proposal").order_by("created_at", "id")
-    )
+    return list(_commands().filter(run=run))
+
+
+def _commands() -> QuerySet[Command]:
+    rows = Command.objects.select_related("step", "proposal").order_by("created_at", "id")
+    return rows.defer("proposal__contract", "proposal__view", "proposal__volatile")
 
 
 def attempts_of(command: Command) -> list[Attempt]:
@@ -69,22 +77,82 @@ def tries_of(run: Run) -> int:
     return sum(Command.objects.filter(run=run).values_list("tries", flat=True))
 
 
+def envelopes(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Those of a page, with as many queries however many there are."""
+    steps: dict[UUID, list[Step]] = {run.pk: [] for run in runs}
+    commands: dict[UUID, list[Command]] = {run.pk: [] for run in runs}
+    for step in Step.objects.filter(run__in=steps).order_by("position"):
+        steps[step.run_id].append(step)
+    for command in _commands().filter(run__in=commands):
+        commands[command.run_id].append(command)
+    questions = _questions(runs, [step for some in steps.values() for step in some])
+    asking = [step for some in steps.values() for step in some if step.status == StepStatus.WAITING]
+    prefetch_keys([*runs, *asking])
+    return [_envelope(run, steps[run.pk], commands[run.pk], questions.get(run.pk, [])) for run in runs]
+
+
 def envelope(run: Run) -> dict[str, Any]:
     """The public execution envelope. It points to protected storage; no content of a case stands in it."""
-    steps, commands = steps_of(run), commands_of(run)
+    steps = steps_of(run)
+    return _envelope(run, steps, commands_of(run), _questions([run], steps).get(run.pk, []))
+
+
+def _questions(runs: Sequence[Run], steps: Sequence[Step]) -> dict[UUID, list[dict[str, Any]]]:
+    """What reviewers ask whoever asked for these runs, and wait for: ids and times, by run."""
+    waiting = [
+        step.proposal_id for step in steps
+        if step.proposal_id is not None and step.waiting_for == WaitingFor.APPROVAL
+    ]  # fmt: skip
+    return open_questions(runs[0].tenant_id, waiting) if waiting else {}
+
+
+ANSWERED: Final = "The answer is in the result of the last step."
+
+
+def told_in_list(run: Run) -> str:
+    """What the user is told, as it may stand in envelopes, callbacks and lists: sentences of the workflow's contract.
+
+    What a stage wrote for one user may be personal, and is read where its result is.
+    """
+    contract, words = registry.contract_of(run.workflow), run.user_message
+    ours = {contract.done_tell, contract.declined_tell, contract.stopped_tell, *OF_THE_PRODUCT}
+    ours |= {case.tell for case in contract.exceptions} | UNREAD_TEXTS
+    return words if not words or words in ours else ANSWERED
+
+
+def _envelope(
+    run: Run, steps: Sequence[Step], commands: Sequence[Command], questions: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     by_step = {command.step_id: command for command in commands}
     action = next_action(run)
     return {
-        "run_id": str(run.pk), "kind": run.kind, "workflow": run.workflow, "workflow_version": run.workflow_version,
+        "run_id": str(run.pk), "kind": run.kind, "original_id": _text(run.original_id),
+        "workflow": run.workflow, "workflow_version": run.workflow_version,
         "status": run.status, "outcome": run.corrected_outcome or run.outcome or None,
         "original_outcome": run.outcome if run.corrected_outcome else None,
-        "message": run.user_message or None, "waiting": _waiting(run, steps), "attempt": max(1, _attempts(steps)),
+        "message": told_in_list(run) or None, "waiting": _waiting(run, steps), "attempt": max(1, _attempts(steps)),
         "requested_by": run.requested_by, "request_ids": run.request_ids,
         "source": {"system": run.source_system, "event_id": run.source_event_id},
         "versions": _versions(commands, run), "input_refs": [str(run.input_ref)],
         "started_at": _iso(run.started_at), "finished_at": _iso(run.finished_at),
         "state_version": run.state_version, "cancel_requested": run.cancel_requested_at is not None,
-        "steps": [_step(step, by_step.get(step.pk)) for step in steps],
+        "steps": [_step(step, by_step.get(step.pk)) for step in steps], "questions": list(questions),
+        "next_action": action, "retry_after": RETRY_AFTER_S if action == NextAction.WAIT else None,
+    }  # fmt: skip
+
+
+def public_part(run: Run) -> dict[str, Any]:
+    """What of the envelope leaves with a callback: ids, states, times. Nothing of a case, nobody's name; nothing that
+    is sealed is opened for it.
+    """
+    action, steps = next_action(run), steps_of(run)
+    return {
+        "run_id": str(run.pk), "kind": run.kind, "workflow": run.workflow, "workflow_version": run.workflow_version,
+        "status": run.status, "outcome": run.corrected_outcome or run.outcome or None,
+        "original_outcome": run.outcome if run.corrected_outcome else None, "waiting": _wait(run, steps),
+        "questions": _questions([run], steps).get(run.pk, []),
+        "started_at": _iso(run.started_at), "finished_at": _iso(run.finished_at),
+        "state_version": run.state_version, "cancel_requested": run.cancel_requested_at is not None,
         "next_action": action, "retry_after": RETRY_AFTER_S if action == NextAction.WAIT else None,
     }  # fmt: skip
 
@@ -109,14 +177,22 @@ def _attempts(steps: Sequence[Step]) -> int:
 
 
 def _waiting(run: Run, steps: Sequence[Step]) -> dict[str, Any] | None:
+    waiting, step = _wait(run, steps), _waiting_step(run, steps)
+    return waiting | {"asks": step.asks} if waiting and step is not None and step.asks else waiting
+
+
+def _wait(run: Run, steps: Sequence[Step]) -> dict[str, Any] | None:
     if run.waiting_until is None:
         return None
-    step = next((step for step in steps if step.wait_id is not None and step.wait_id == run.wait_id), None)
-    waiting: dict[str, Any] = {
+    step = _waiting_step(run, steps)
+    return {
         "wait_id": str(run.wait_id), "for": step.waiting_for if step else run.status,
         "until": _iso(run.waiting_until), "on_expiry": run.on_expiry,
     }  # fmt: skip
-    return waiting | ({"asks": step.asks} if step is not None and step.asks else {})
+
+
+def _waiting_step(run: Run, steps: Sequence[Step]) -> Step | None:
+    return next((step for step in steps if step.wait_id is not None and step.wait_id == run.wait_id), None)
 
 
 def _versions(commands: Sequence[Command], run: Run) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Move(Enum):
     RETRY_LATER = "retry_later"
     LOSE_TRACK = "lose_track"
     GIVE_UP = "give_up"
-    HOLD = "hold"
+    HOLD = "hold_back"
     VOID = "make_void"
     CANCEL = "cancel"
     SEND = "send"
@@ -75,13 +75,14 @@ def after_late_answer(command: Command, meaning: Meaning, *, of_last_attempt: bo
     """What a stale worker's late evidence settles about an *unknown* command.
 
     *No* counts only from the last attempt, and only if it was the one request in doubt: that an earlier request
-    came to nothing says nothing about a later one. FREE stands for *nothing happened*: go on with
-    `after_nothing_happened`. STAY: it settles nothing.
+    came to nothing says nothing about a later one. After a restored backup no *no* counts: it may have been sent again
+    since, and no row knows of it. FREE stands for *nothing happened*: go on with `after_nothing_happened`. STAY: it
+    settles nothing.
     """
     assert command.status == C.UNKNOWN, f"reconciling a command that is {command.status}"
     if meaning is Meaning.CONFIRMED:
         return Move.CONFIRM
-    if command.resent or not of_last_attempt:
+    if command.resent or command.restored or not of_last_attempt:
         return Move.STAY
     if meaning is Meaning.REFUSED:
         return Move.REFUSE

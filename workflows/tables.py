@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from common import spans
 from common.display import visible
-from workflows.enums import RunStatus, StepStatus
+from workflows.enums import RunKind, RunStatus, StepStatus
 from workflows.models import Run, Step
 from workflows.screens.words import code_words, then, title_of, waits_for
 
@@ -24,7 +24,8 @@ class RunRow:
     about: str
     status: str
     ended: bool
-    replay: bool
+    kind: str
+    """Of what is no first run."""
     waits: str
     until: datetime | None
     then: str
@@ -50,7 +51,8 @@ def run_row(run: Run, facts: RunFacts, now: datetime) -> RunRow:
     return RunRow(
         id=run.pk, href=reverse("workflows:run", args=[run.pk]), title=title_of(run.workflow),
         about=about(run, facts.targets.get(run.pk, "")), status=run.status, ended=ended,
-        replay=run.original_id is not None, waits=waits, until=run.finished_at if ended else run.waiting_until,
+        kind=RunKind(run.kind).label if run.original_id is not None else "", waits=waits,
+        until=run.finished_at if ended else run.waiting_until,
         then="" if ended or not run.on_expiry else then(run.on_expiry), step=step_count(steps),
         age=spans.span((now - run.created_at).total_seconds()), created_at=run.created_at,
     )  # fmt: skip
@@ -63,9 +65,9 @@ def about(run: Run, target: str) -> str:
 
 def outcome_words(run: Run) -> str:
     """How it ended for the user; a correction stands beside what it corrects."""
-    if run.corrected_outcome:
+    if run.corrected_outcome and run.outcome:
         return f"{code_words(run.corrected_outcome)} (first: {code_words(run.outcome)})"
-    return code_words(run.outcome)
+    return code_words(run.corrected_outcome or run.outcome)
 
 
 def step_count(steps: Sequence[Step]) -> str:

@@ -23,6 +23,7 @@ from audit.names import names_of, spoken
 from common.clock import db_clock
 from common.display import visible
 from common.errors import NotFound, Refused
+from common.sealed import is_erased, readable
 from common.web import http_methods
 from workflows.actions.cancelling import cancel_run
 from workflows.actions.correcting import CORRECTORS, correct_outcome
@@ -122,12 +123,12 @@ def document(request: HttpRequest, run_id: UUID, document_id: UUID) -> HttpRespo
     row = Document.objects.filter(tenant_id=found.tenant_id, run_id=found.pk, pk=document_id).first()
     if row is None:
         raise Http404
-    content = ""
-    if request.method == "POST":
+    content, erased = "", is_erased(row)
+    if request.method == "POST" and not erased:
         content = _opened(request, found, document_id)
     context: dict[str, Any] = {
-        "run": found, "title": title_of(found.workflow), "document": row, "size": len(row.content),
-        "kind": visible(row.kind), "content": content,
+        "run": found, "title": title_of(found.workflow), "document": row, "size": len(readable(row, "content") or b""),
+        "kind": visible(row.kind), "content": content, "erased": erased,
         "may_open": can_role(membership_of(request), *READERS),
     }  # fmt: skip
     return render(request, "workflows/document.html", context)

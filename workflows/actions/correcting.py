@@ -1,5 +1,6 @@
 """A later correction of what the user got: it stands beside the first word, and both are kept."""
 
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -7,8 +8,10 @@ from access.enums import Role
 from access.policies import check_role, membership_of
 from audit.actions import record
 from audit.actors import Actor
+from common.clock import db_clock
 from common.errors import InvalidInput, Refused
 from common.tx import action
+from workflows.actions.outbox import note_state
 from workflows.actions.settle import lock_run
 from workflows.enums import RunStatus
 from workflows.models import Run
@@ -37,12 +40,18 @@ def correct_outcome(*, tenant_id: UUID, run_id: UUID, outcome: str, reason: str,
         raise NotFinished()
     if not reason.strip():
         raise ReasonMissing()
+    correct(run, outcome, reason, by=by, now=db_clock())
+    return run
+
+
+def correct(run: Run, outcome: str, reason: str, *, by: Actor, now: datetime) -> None:
+    """The same for a locked run that has ended, in the transaction that ends it."""
     before = run.corrected_outcome or run.outcome
     run.corrected_outcome, run.correction_reason = outcome[:40], reason.strip()[:500]
     run.state_version += 1
     run.save(update_fields=["corrected_outcome", "correction_reason", "state_version"])
     record(
-        by=by, kind="run.outcome_corrected", tenant_id=tenant_id, subject_type="run", subject_id=run.pk,
+        by=by, kind="run.outcome_corrected", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
         run_id=run.pk, from_state=before, to_state=run.corrected_outcome, reason="corrected by a person",
     )  # fmt: skip
-    return run
+    note_state(run, now)

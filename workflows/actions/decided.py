@@ -7,19 +7,20 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import Proposal
 from approvals.refusals import ActionInProgress
-from audit.actions import record
+from audit.actions import Entry, record, record_many
 from audit.actors import Actor
+from common import prepared
 from common.clock import Clock
-from common.db import violates
+from common.crashpoints import crashpoint
 from common.errors import Refused
 from common.ids import new_id
 from workflows import registry
+from workflows.actions.replaying import check_may_act
 from workflows.actions.settle import (
     end_by_expiry,
     lock_run,
@@ -29,7 +30,7 @@ from workflows.actions.settle import (
     steps_of,
     stop_step,
 )
-from workflows.crashpoints import crashpoint
+from workflows.definitions import ONLY_PROPOSED_TELL
 from workflows.doorbell import ring_on_commit
 from workflows.enums import AttemptStatus, CommandStatus, StepStatus, VoidReason, WaitingFor
 from workflows.hooks import settled
@@ -43,6 +44,14 @@ class TooLate(Refused):
     """Too late: the action was already sent, or nobody knows whether it was."""
 
     code = "too_late"
+
+
+class OperationGone(Refused):
+    """This version of the operation is not installed here any more, so nothing could carry it out. A new version of the
+    proposal is needed.
+    """
+
+    code = "operation_gone"
 
 
 def proposal_ended(proposal: Proposal, how: str, *, by: Actor, clock: Clock) -> UUID | None:
@@ -65,9 +74,10 @@ def proposal_ended(proposal: Proposal, how: str, *, by: Actor, clock: Clock) -> 
 def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
     command = _write_command(proposal, by=by, now=now)
     run = lock_run(proposal.tenant_id, proposal.run_id)
+    check_may_act(run, command)
     assert proposal.execute_by is not None
     steps = steps_of(run)
-    step = next(step for step in steps if step.pk == command.step_id)
+    step = next(step for step in steps if step.key == proposal.step)
     make_wait(step, StepWait(WaitingFor.PROVIDER, proposal.execute_by), by=by, reason="approved")
     settled(run, step.key, "approved", by=by, at=now)
     settle_run(run, by=by, now=now, steps=steps)
@@ -78,16 +88,14 @@ def _execute(proposal: Proposal, *, by: Actor, now: datetime) -> UUID:
 
 def _write_command(proposal: Proposal, *, by: Actor, now: datetime) -> Command:
     """The durable order. Raises ActionInProgress when another command holds the same business or idempotency key."""
-    _check_keys_free(proposal)
-    try:
-        with transaction.atomic():
-            command = _insert_command(proposal, now)
-    except IntegrityError as error:
-        # Two approvals of the same thing at once: the other one has committed its command, which may have ended since.
-        if not any(violates(error, key) for key in _KEYS):
-            raise
+    command = _new_command(proposal, now)
+    # One statement that waits for another approval of the same thing, and says who was first: the unique indexes decide
+    # it, so nothing is looked up before, and no savepoint is needed around an error.
+    found = {"step_id": (_STEP_ID, [proposal.run_id, proposal.step]), "lane": (_LANE, [proposal.run_id])}
+    if not prepared.insert(command, or_nothing=True, found=found):
+        # Another command holds a key, perhaps of an approval in the same instant; by now that one may have ended too.
         _check_keys_free(proposal)
-        command = _insert_command(proposal, now)
+        prepared.insert(command, found=found)
     record(
         by=by, kind="command.ready", tenant_id=command.tenant_id, subject_type="command", subject_id=command.pk,
         run_id=command.run_id, to_state=command.status, digest=proposal.digest,
@@ -96,17 +104,20 @@ def _write_command(proposal: Proposal, *, by: Actor, now: datetime) -> Command:
     return command
 
 
-_KEYS = ("workflows_command_one_live_per_business_key", "workflows_command_one_per_key")
-
-
-def _insert_command(proposal: Proposal, now: datetime) -> Command:
+def _new_command(proposal: Proposal, now: datetime) -> Command:
+    if not registry.knows(proposal.operation, proposal.operation_version):
+        raise OperationGone(operation=proposal.operation, version=proposal.operation_version)
     operation = registry.operation(proposal.operation, proposal.operation_version)
-    return Command.objects.create(
+    return Command(
         id=new_id(), tenant_id=proposal.tenant_id, proposal=proposal, run_id=proposal.run_id,
-        step=Step.objects.get(run_id=proposal.run_id, key=proposal.step), operation=proposal.operation,
-        operation_version=proposal.operation_version, provider=operation.provider, target=proposal.target,
-        business_key=proposal.business_key, idempotency_key=proposal.idempotency_key, created_at=now, due_at=now,
+        operation=proposal.operation, operation_version=proposal.operation_version, provider=operation.provider,
+        target=proposal.target, business_key=proposal.business_key, idempotency_key=proposal.idempotency_key,
+        created_at=now, due_at=now,
     )  # fmt: skip
+
+
+_STEP_ID = "(SELECT id FROM workflows_step WHERE run_id = %s AND key = %s)"
+_LANE = "(SELECT lane FROM workflows_run WHERE id = %s)"
 
 
 def _check_keys_free(proposal: Proposal) -> None:
@@ -156,13 +167,18 @@ def save_command(command: Command, before: str, *, by: Actor, reason: str = "", 
     """Save a moved command and write its event."""
     command.state_version += 1
     command.save()
-    record(
+    record_many([command_event(command, before, by=by, reason=reason, digest=digest)])
+
+
+def command_event(command: Command, before: str, *, by: Actor, reason: str = "", digest: str = "") -> Entry:
+    """What is recorded of a command that has moved from ``before``."""
+    return Entry(
         by=by, kind=f"command.{command.status}", tenant_id=command.tenant_id, subject_type="command",
         subject_id=command.pk, run_id=command.run_id, from_state=before, to_state=command.status, reason=reason,
         digest=digest, body={
             "effect": command.effect, "settled_by": command.settled_by, "tries": command.tries,
             "provider_reference": command.provider_reference, "code": command.failure_code,
-        },
+        } | ({"hold": str(command.hold_id)} if command.hold_id else {}),
     )  # fmt: skip
 
 
@@ -174,23 +190,21 @@ def _approved_without_sending(
 ) -> None:
     """Shadow, draft, canary: the decision is all there is, and nobody is told that anything was done."""
     move_step(step, "complete", by, at=now, result_ref=None)
-    run.outcome, run.user_message = (
-        "no_action",
-        "A person agreed. Nothing was sent: this workflow only proposes.",
-    )
+    run.outcome, run.user_message = "no_action", ONLY_PROPOSED_TELL
 
 
 def _rejected(run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime) -> None:
     """The step is skipped, later stages run, and the run completes as *declined*."""
     move_step(step, "skip", by, at=now)
-    run.outcome, run.user_message = "declined", registry.workflow(run.workflow).contract.declined_tell
+    run.outcome, run.user_message = "declined", registry.promised(run).declined_tell
 
 
 def _changes_requested(
     run: Run, step: Step, proposal: Proposal, steps: list[Step], by: Actor, now: datetime
 ) -> None:
     """An outside proposer sends the new version; a workflow's own case goes to a person, who makes it."""
-    if not registry.workflow(run.workflow).accepts_proposals:
+    flow = registry.installed(run.workflow)
+    if flow is None or not flow.accepts_proposals or run.is_follow_up:
         summary = "A reviewer asked for changes: a new version must be proposed."
         stop_step(run, step, "changes_requested", summary, by=by, now=now, proposal_id=proposal.pk)
 

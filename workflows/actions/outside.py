@@ -9,8 +9,10 @@ from uuid import UUID
 from django.db import IntegrityError
 
 from approvals.actions import NotYours, lock_proposal
+from approvals.enums import ProposalStatus
 from approvals.models import Proposal
 from approvals.refusals import BY_STATUS, AlreadyDecided, DecisionRefused
+from audit.actions import record
 from audit.actors import Actor
 from common.clock import Clock
 from common.db import violates
@@ -24,6 +26,7 @@ from workflows.actions.decided import TooLate, end_claim, lock_command_of, move_
 from workflows.actions.proposing import create_proposal
 from workflows.actions.runs import Requester, Source, WorkflowHasStages, make_run, make_steps
 from workflows.actions.settle import lock_run, settle_run, steps_of
+from workflows.contracts import material_digest_of, read_contract
 from workflows.definitions import Workflow
 from workflows.enums import CommandStatus, StepKind, VoidReason
 from workflows.models import Run, SourceEvent
@@ -134,7 +137,7 @@ def propose_from_outside(
     prepared = _prepare(tenant, request, requester)
     try:
         made = _create(tenant, flow, request, prepared, hash_, requester, by=by, clock=clock)
-        return Proposed(made, created=True)
+        return Proposed(made, created=made.pk != request.supersedes)
     except (IntegrityError, AlreadySuperseded) as error:
         if isinstance(error, IntegrityError) and not violates(error, "workflows_sourceevent_once"):
             raise
@@ -156,15 +159,38 @@ def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | N
     if not same(event.input_hash, hash_):
         raise KeyReused(run_id=str(event.run_id), proposal_id=str(event.proposal_id))
     assert event.proposal_id is not None
-    return Proposal.objects.get(tenant=tenant, pk=event.proposal_id)
+    return _as_it_stands(Proposal.objects.get(tenant=tenant, pk=event.proposal_id))
+
+
+def _as_it_stands(proposal: Proposal) -> Proposal:
+    """The newest version that people made of it, edited or asked again; one that was sent under another key is another
+    request's (field report B5).
+    """
+    while (newer := proposal.successors.first()) is not None:
+        if SourceEvent.objects.filter(run_id=newer.run_id, proposal_id=newer.pk).exists():
+            break
+        proposal = newer
+    return proposal
 
 
 def _prepare(tenant: Tenant, request: OutsideProposal, requester: Requester) -> Prepared:
     site = Site(tenant.pk, tenant.slug, requester.on_behalf_of)
     asserted = tuple(replace(piece, asserted=True) for piece in request.evidence)
-    propose = Propose(request.operation, request.arguments, request.reason, asserted)
+    prepared = prepare_or_refuse(
+        site, Propose(request.operation, request.arguments, request.reason, asserted)
+    )
+    _compare_claims(request, prepared)
+    # What the operation does not pin itself, it cannot fetch: that is shown as the proposer's word and nothing more.
+    unchecked = [
+        (record, tag) for record, tag in (request.pins or {}).items() if record not in prepared.draft.pins
+    ]
+    return replace(prepared, asserted_pins=tuple(f"{record} as {tag}" for record, tag in sorted(unchecked)))
+
+
+def prepare_or_refuse(site: Site, propose: Propose) -> Prepared:
+    """`prepare` with the newest installed versions, and its failures as refusals that callers are told."""
     try:
-        prepared = prepare(site, propose)
+        return prepare(site, propose)
     except Malformed as malformed:
         raise InvalidArguments(errors=malformed.kept.get("errors", [])) from None
     except OperationRefused as refused:
@@ -173,12 +199,6 @@ def _prepare(tenant: Tenant, request: OutsideProposal, requester: Requester) -> 
         raise RefusedByPolicy(rule=refused.code) from None
     except (SourceDown, RateLimited, CredentialRefused) as error:
         raise SourceUnavailable() from error
-    _compare_claims(request, prepared)
-    # What the operation does not pin itself, it cannot fetch: that is shown as the proposer's word and nothing more.
-    unchecked = [
-        (record, tag) for record, tag in (request.pins or {}).items() if record not in prepared.draft.pins
-    ]
-    return replace(prepared, asserted_pins=tuple(f"{record} as {tag}" for record, tag in sorted(unchecked)))
 
 
 def _compare_claims(request: OutsideProposal, prepared: Prepared) -> None:
@@ -197,7 +217,7 @@ def _create(
     requester: Requester, *, by: Actor, clock: Clock,
 ) -> Proposal:  # fmt: skip
     if request.supersedes is not None:
-        return _supersede(tenant, request, prepared, hash_, by=by, clock=clock)
+        return _supersede(tenant, request, prepared, hash_, requester, by=by, clock=clock)
     now = clock()
     content = canonicalize({"operation": request.operation, "arguments": dict(request.arguments)})
     run = make_run(tenant.pk, flow, request.source, content, requester, by=by, now=now)
@@ -209,26 +229,60 @@ def _create(
 
 
 def _supersede(
-    tenant: Tenant, request: OutsideProposal, prepared: Prepared, hash_: str, *, by: Actor, clock: Clock
-) -> Proposal:
+    tenant: Tenant, request: OutsideProposal, prepared: Prepared, hash_: str, requester: Requester, *, by: Actor,
+    clock: Clock,
+) -> Proposal:  # fmt: skip
     assert request.supersedes is not None
     old = lock_proposal(tenant.pk, request.supersedes)
     _check_can_supersede(old, request, by)
     command = lock_command_of(old)
+    if command is not None and command.status not in CommandStatus.stoppable_states:
+        raise TooLate(command_id=str(command.pk))
     now = clock()
+    if _says_the_same(old, prepared, now):
+        return _carry_over(old, request, hash_, by=by, now=now)
     if command is not None:
-        if command.status not in CommandStatus.stoppable_states:
-            raise TooLate(command_id=str(command.pk))
         end_claim(command, at=now, outcome=VoidReason.SUPERSEDED)
         move_command(command, "make_void", by, VoidReason.SUPERSEDED, at=now, reason=VoidReason.SUPERSEDED)
     run = lock_run(tenant.pk, old.run_id)
     step = next(step for step in steps_of(run) if step.key == old.step)
     proposal = create_proposal(
-        run, step, prepared, tenant=tenant.slug, by=by, clock=clock, now=now, supersedes=old
-    )
+        run, step, prepared, tenant=tenant.slug, by=by, clock=clock, now=now, supersedes=old,
+        side=requester.excluded_users,
+    )  # fmt: skip
     _remember(run, request, proposal, hash_, now)
     settle_run(run, by=by, now=now)
     return proposal
+
+
+def _says_the_same(old: Proposal, prepared: Prepared, now: datetime) -> bool:
+    """Whether the new version would be the old one again: the same action on the same records under the same policy,
+    and no evidence that was not there. Only a new plan is a reason to throw approvals away (field report C2).
+    """
+    draft = prepared.draft
+    contract = read_contract(bytes(old.contract))
+    known = {(row.kind, row.title, bytes(row.content or b"")) for row in old.evidence.all()}
+    until = {ProposalStatus.PENDING: old.decide_by, ProposalStatus.APPROVED: old.execute_by}.get(
+        ProposalStatus(old.status)
+    )
+    return (
+        until is not None
+        and now < until
+        and same(material_digest_of(old.tenant_id, draft), old.material_digest)
+        and dict(draft.pins) == contract["pins"]
+        and draft.operation.policy.version == contract["policy_version"]
+        and {(piece.kind, piece.title, piece.content) for piece in prepared.evidence} <= known
+    )
+
+
+def _carry_over(old: Proposal, request: OutsideProposal, hash_: str, *, by: Actor, now: datetime) -> Proposal:
+    record(
+        by=by, kind="proposal.carried_over", tenant_id=old.tenant_id, subject_type="proposal", subject_id=old.pk,
+        run_id=old.run_id, from_state=old.status, to_state=old.status, reason="material_equal", digest=old.digest,
+        body={"key": request.source.key},
+    )  # fmt: skip
+    _remember(Run.objects.get(pk=old.run_id), request, old, hash_, now)
+    return old
 
 
 def _check_can_supersede(old: Proposal, request: OutsideProposal, by: Actor) -> None:
@@ -237,8 +291,9 @@ def _check_can_supersede(old: Proposal, request: OutsideProposal, by: Actor) -> 
     if old.workflow != request.workflow:
         # Its stages made that proposal, or another workflow's agent; their limits are not those of this workflow.
         raise OtherWorkflow(workflow=old.workflow)
-    if old.successors.exists():
-        raise AlreadySuperseded()
+    successor = old.successors.values_list("pk", flat=True).first()
+    if successor is not None:
+        raise AlreadySuperseded(proposal_id=str(successor))
     if not old.is_live:
         raise BY_STATUS.get(old.status, AlreadyDecided)(status=old.status)
 

@@ -9,6 +9,7 @@ from approvals.enums import ProposalStatus
 from approvals.models import Proposal
 from audit.actors import Actor
 from common.clock import Clock
+from common.content_keys import known_names, locked
 from common.rounds import each
 from common.tx import action
 from workflows import registry
@@ -18,16 +19,17 @@ from workflows.hooks import Stop, stopped
 from workflows.models import Command, Run, Step
 from workflows.waits import wait_for_person
 
-_OVER = """
-    SELECT tenant_id, id FROM workflows_run
-    WHERE waiting_until IS NOT NULL AND waiting_until < clock_timestamp() ORDER BY waiting_until LIMIT %s
-"""
+_OVER = f"""
+    SELECT tenant_id, id FROM workflows_run r
+    WHERE waiting_until IS NOT NULL AND waiting_until < clock_timestamp() AND NOT {locked("r", "id")}
+    ORDER BY waiting_until LIMIT %(limit)s
+"""  # noqa: S608 - our own text
 
 
 def handle_overdue(*, by: Actor, clock: Clock, limit: int = 100) -> int:
     """Act on every run whose wait is over, each in a transaction of its own; returns how many."""
     with connection.cursor() as cursor:
-        cursor.execute(_OVER, [limit])
+        cursor.execute(_OVER, {"limit": limit, "keys": known_names()})
         rows = cursor.fetchall()
     return each(rows, lambda row: _handle(*row, by=by, clock=clock), what="overdue")
 
@@ -72,7 +74,7 @@ def _report_stalled(run: Run, *, by: Actor, now: datetime) -> None:
     )
     if command is None:
         return
-    owner = registry.workflow(run.workflow).contract.owner
+    owner = registry.contract_of(run.workflow).owner
     summary = (
         f"The action has been {CommandStatus(command.status).label.lower()} for longer than it should be."
     )
@@ -104,7 +106,7 @@ def _is_asked(step: Step) -> bool:
 def _escalate(run: Run, step: Step, *, by: Actor, now: datetime) -> None:
     """Nobody has looked: the packet is raised once more, and the clock starts again."""
     _extend(step, by=by, now=now)
-    owner = registry.workflow(run.workflow).contract.owner
+    owner = registry.contract_of(run.workflow).owner
     summary = "Nobody has looked at it in time."
     stopped(Stop(run, step.key, "nobody_looked", summary, owner, None, step.proposal_id), by=by, at=now)
 

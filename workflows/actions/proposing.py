@@ -1,36 +1,47 @@
 """Write a proposal: bind the contract, render the view once, store the evidence. Inside the caller's transaction."""
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 
-from access.enums import Role
-from access.models import Group, Membership
+from access.selectors import on_duty
 from approvals.actions import approve_by_rule, move_proposal
+from approvals.alike import shape_of
 from approvals.enums import Mode, ProposalStatus
-from approvals.models import Evidence, Proposal
-from approvals.refusals import ActionInProgress
+from approvals.kept_votes import note_dropped
+from approvals.models import Evidence, Proposal, Trait
+from approvals.refusals import ActionInProgress, Uninspectable
+from approvals.remembering import check_not_rejected
 from approvals.shown import view_of
-from approvals.viewdoc import ASSERTED, ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
+from approvals.traits import trait_rows
+from approvals.viewdoc import ASSERTED, ViewDocument, build_view
 from audit.actions import record
 from audit.actors import Actor, rule_actor
+from audit.models import Event
 from common.clock import Clock
+from common.content_errors import ContentErased
+from common.content_keys import SealBroken
 from common.digests import evidence_digest
 from common.fields import DataClass
 from common.ids import new_id
+from common.sealed import check_intact
 from common.strictjson import canonicalize
 from common.tx import flush, require_transaction
 from workflows import registry
+from workflows.actions.manning import draw_sample, group_of, plan_escalations, report_if_unmanned
+from workflows.actions.preflight import check_not_done
+from workflows.actions.rendering import COMPARED, Salted, render
+from workflows.actions.replaying import check_may_propose
 from workflows.actions.settle import make_wait
-from workflows.contracts import Bound, Draft, bind, material_digest_of, parse_object, read_contract, utc_text
+from workflows.contracts import Bound, Draft, bind, material_digest_of, parse_object, read_contract
 from workflows.enums import CommandStatus, Effect
 from workflows.hooks import Stop, stopped
 from workflows.models import Command, Run, Step
+from workflows.modes import Blocking, Case, Ruling, rule_on
 from workflows.operations import Affected, Test, Verdict
 from workflows.preparing import Prepared, policy_snapshot
 from workflows.results import EvidencePiece
@@ -42,50 +53,69 @@ MODES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    piece: EvidencePiece
-    salt: bytes
-    digest: str
-
-
 def create_proposal(
     run: Run, step: Step, prepared: Prepared, *, tenant: str, by: Actor, clock: Clock, now: datetime,
-    supersedes: Proposal | None = None,
+    supersedes: Proposal | None = None, side: Collection[UUID] = (), edited_by: UUID | None = None,
+    repeats: bool = False,
 ) -> Proposal:  # fmt: skip
     """Bind, render and store one proposal for a step of a locked run, and let the step wait for the answer.
 
-    An auto verdict is decided at once by its rule, on stage *execute* only; on any other a person is asked.
+    ``side``: people who stand behind this version, beside those behind the run and behind the version before it.
+    An auto verdict is decided at once by its rule, on stage *execute* only; on any other a person is asked, and so they
+    are about what ``edited_by`` has changed. Every way of proposing leads through here: raises PreviouslyRejected or
+    AlreadyDone, before anything is written, but not of what ``repeats`` a question that had its yes.
     """
     require_transaction()
+    material = material_digest_of(run.tenant_id, prepared.draft)
+    if not repeats:
+        check_not_rejected(run.tenant_id, material, proposed_by=run.requested_by, now=now)
     pieces = [_salted(piece) for piece in prepared.evidence]
     decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
-    generation = _next_generation(run, step, material_digest_of(run.tenant_id, prepared.draft))
+    generation = _next_generation(run, step, material)
     bound = bind(
         run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
         evidence=[piece.digest for piece in pieces], decide_by=decide_by,
     )  # fmt: skip
-    view = _render(run, prepared, bound, pieces, decide_by)
+    check_may_propose(run, step.key, business_key=bound.business_key, material=material, besides=supersedes)
+    if not repeats:
+        check_not_done(run.tenant_id, bound.business_key)
+    shown = render(run, prepared, bound, pieces, decide_by=decide_by, now=now)
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
-    automatic = prepared.verdict.verdict == "auto" and run.stage == "execute"
+    ruling = _ruling(run, prepared, edited=edited_by is not None)
     proposal = _insert(
-        run, step, prepared, bound, view, generation, decide_by, now, automatic, supersedes, by
-    )
+        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes, side, edited_by
+    )  # fmt: skip
     _insert_evidence(proposal, pieces)
-    step.proposal_id, step.generation = proposal.pk, generation
-    on_expiry = registry.workflow(run.workflow).contract.on_expiry
-    make_wait(step, wait_for_approval(decide_by, on_expiry), by=by, reason="proposal")
+    Trait.objects.bulk_create(trait_rows(proposal, shown.seen))
+    _let_wait(run, step, proposal, by=by)
     _record_made(proposal, by=by)
-    _ask(run, step, proposal, prepared, automatic, by=by, clock=clock, now=now)
+    _ask(run, step, proposal, prepared, ruling, by=by, clock=clock, now=now)
     return proposal
+
+
+def _let_wait(run: Run, step: Step, proposal: Proposal, *, by: Actor) -> None:
+    step.proposal_id, step.generation = proposal.pk, proposal.generation
+    on_expiry = registry.promised(run).on_expiry
+    make_wait(step, wait_for_approval(proposal.decide_by, on_expiry), by=by, reason="proposal")
+
+
+def _ruling(run: Run, prepared: Prepared, *, edited: bool) -> Ruling:
+    """What the policy says, and the workflow's mode of review adds to it. No rule approves what a person has made: an
+    edit, a compensation, a remainder.
+    """
+    draft, verdict, flow = prepared.draft, prepared.verdict, registry.installed(run.workflow)
+    auto = verdict.verdict == "auto" and run.stage == "execute" and not (edited or run.is_follow_up)
+    case = Case(draft.operation.name, draft.arguments, draft.target, verdict.risk, run.confidence)
+    return rule_on(flow.review if flow else Blocking(), case, auto=auto, because=verdict.because)
 
 
 def reissue(run: Run, step: Step, old: Proposal, *, by: Actor, clock: Clock, now: datetime) -> Proposal:
     """Ask the same again, as a new version: same arguments, pins and evidence, a new nonce and new clocks.
 
     For a proposal that ended without effect. Nothing is read from outside: the worker fetches the pins before it
-    sends, and a record that has changed since is found there.
+    sends, and a record that has changed since is found there. People said yes to it before: a rejection that another
+    proposal of the same got meanwhile is told to them, and does not answer in their place.
     """
     require_transaction()
     return create_proposal(
@@ -97,7 +127,20 @@ def reissue(run: Run, step: Step, old: Proposal, *, by: Actor, clock: Clock, now
         clock=clock,
         now=now,
         supersedes=old,
+        repeats=True,
     )
+
+
+def can_reissue(old: Proposal) -> bool:
+    """Whether all that a next version takes over can still be read as it was stored."""
+    try:
+        check_intact(old, "contract", "volatile", "consequence", "reason", "affected")
+        view_of(old)
+        for row in old.evidence.all():
+            check_intact(row, "content")
+    except (ContentErased, SealBroken, Uninspectable):
+        return False
+    return True
 
 
 def _prepared_again(old: Proposal) -> Prepared:
@@ -116,8 +159,8 @@ def _prepared_again(old: Proposal) -> Prepared:
         draft=draft, verdict=_verdict_of(old), consequence=old.consequence, summary=old.summary,
         affected=tuple(Affected(**row) for row in old.affected),
         warnings=tuple((w.code, w.pointer.lstrip("/"), w.sentence) for w in view.warnings
-                       if w.id not in found_anew and w.acknowledge),
-        reason=old.reason, evidence=tuple(_piece_again(row) for row in old.evidence.all()),
+                       if w.id not in found_anew and w.acknowledge and w.code not in COMPARED),
+        reason=old.reason, evidence=tuple(piece_again(row) for row in old.evidence.all()),
         asserted_pins=tuple(row.text for row in view.unbound if row.label == ASSERTED),
     )  # fmt: skip
 
@@ -129,7 +172,8 @@ def _verdict_of(old: Proposal) -> Verdict:
     return Verdict(policy["verdict"], policy["rule"], policy["because"], tests, group, old.risk)
 
 
-def _piece_again(row: Evidence) -> EvidencePiece:
+def piece_again(row: Evidence) -> EvidencePiece:
+    """A stored piece as it was captured, for a next version that rests on it too."""
     return EvidencePiece(
         kind=row.kind, title=row.title, content=bytes(row.content or b""), captured_at=row.captured_at,
         source=row.source, ref=row.ref, data_class=DataClass(row.data_class), asserted=row.asserted,
@@ -138,27 +182,30 @@ def _piece_again(row: Evidence) -> EvidencePiece:
 
 
 def _ask(
-    run: Run, step: Step, proposal: Proposal, prepared: Prepared, automatic: bool, *, by: Actor, clock: Clock,
+    run: Run, step: Step, proposal: Proposal, prepared: Prepared, ruling: Ruling, *, by: Actor, clock: Clock,
     now: datetime,
 ) -> None:  # fmt: skip
-    if automatic:
-        _approve_itself(run, step, proposal, prepared, by=by, clock=clock, now=now)
-    elif eligible_people(proposal).count() < proposal.needed:
-        summary = "Not enough people may decide this: it is asked of nobody who could answer."
-        _report(run, step, proposal, "nobody_eligible", summary, by=by, now=now)
+    if ruling.automatic:
+        _approve_itself(run, step, proposal, prepared, ruling, by=by, clock=clock, now=now)
+    else:
+        plan_escalations(proposal)
+        report_if_unmanned(run, step, proposal, by=by, now=now)
 
 
 def _approve_itself(
-    run: Run, step: Step, proposal: Proposal, prepared: Prepared, *, by: Actor, clock: Clock, now: datetime
-) -> None:
+    run: Run, step: Step, proposal: Proposal, prepared: Prepared, ruling: Ruling, *, by: Actor, clock: Clock,
+    now: datetime,
+) -> None:  # fmt: skip
     """By its rule, at once. While the same thing is being done already, it stays pending, and people are told."""
     rule, version = prepared.verdict.rule, prepared.draft.operation.policy.version
     flush()
     try:
         with transaction.atomic():
-            approve_by_rule(
-                proposal, rule=rule, version=version, by=rule_actor(rule, version), clock=clock, now=now
+            actor = rule_actor(rule, version)
+            command_id = approve_by_rule(
+                proposal, rule=rule, version=version, by=actor, now=now, why=ruling.why
             )
+            draw_sample(proposal, command_id, by=actor, now=now)
     except ActionInProgress:
         proposal.refresh_from_db()
         summary = (
@@ -174,16 +221,8 @@ def _approve_itself(
 def _report(
     run: Run, step: Step, proposal: Proposal, cause: str, summary: str, *, by: Actor, now: datetime
 ) -> None:
-    owner = registry.workflow(run.workflow).contract.owner
+    owner = registry.contract_of(run.workflow).owner
     stopped(Stop(run, step.key, cause, summary, owner, None, proposal.pk), by=by, at=now)
-
-
-def eligible_people(proposal: Proposal) -> QuerySet[Membership]:
-    """Who may decide on it at this moment."""
-    people = Membership.objects.filter(
-        tenant_id=proposal.tenant_id, is_active=True, user__is_active=True, roles__contains=[Role.REVIEWER]
-    ).exclude(user_id__in=proposal.excluded_users)
-    return people.filter(groups=proposal.group_id) if proposal.group_id else people
 
 
 def _next_generation(run: Run, step: Step, material: str) -> int:
@@ -207,69 +246,22 @@ def _family(run: Run) -> list[UUID]:
     return [run.identity, *replays]
 
 
-def _salted(piece: EvidencePiece) -> _Piece:
+def _salted(piece: EvidencePiece) -> Salted:
     salt = secrets.token_bytes(32)
-    return _Piece(piece, salt, evidence_digest(salt, piece.content))
-
-
-def _render(
-    run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[_Piece], decide_by: datetime
-) -> ViewDocument:
-    draft = prepared.draft
-    return build_view(
-        operation=draft.operation.name, operation_version=draft.operation.version, contract_digest=bound.digest,
-        headline=prepared.summary, consequence=prepared.consequence, schema=draft.operation.arguments,
-        arguments=draft.material, volatile=draft.volatile, bound=_bound_rows(run, prepared, decide_by, len(pieces)),
-        asserted=prepared.asserted_pins,
-        changes=[ViewChange(record=c.record, field=c.field, before=c.before, after=c.after)
-                 for c in prepared.affected],
-        evidence=[_view_evidence(piece) for piece in pieces],
-        warnings=[_view_warning(*warning) for warning in prepared.warnings],
-    )  # fmt: skip
-
-
-def _bound_rows(run: Run, prepared: Prepared, decide_by: datetime, pieces: int) -> list[tuple[str, str]]:
-    operation = prepared.draft.operation
-    pins = [("Pinned record", f"{record_} as {tag}") for record_, tag in prepared.draft.pins.items()]
-    return [
-        ("Workflow", f"{run.workflow}, version {run.workflow_version}"),
-        ("Policy", f"{operation.policy.name}, version {operation.policy.version}"),
-        ("Target", prepared.draft.target),
-        *pins,
-        ("Evidence", f"{pieces} {'piece' if pieces == 1 else 'pieces'}, by hash"),
-        ("Decide by", utc_text(decide_by)),
-        ("Execute within", _spoken(operation.execute_within)),
-    ]
-
-
-def _spoken(span: timedelta) -> str:
-    minutes, seconds = divmod(int(span.total_seconds()), 60)
-    return f"{minutes} min after approval" if not seconds else f"{int(span.total_seconds())} s after approval"
-
-
-def _view_evidence(piece: _Piece) -> ViewEvidence:
-    it = piece.piece
-    return ViewEvidence(
-        kind=it.kind, title=it.title, source=it.source, captured_at=utc_text(it.captured_at), digest=piece.digest,
-        asserted=it.asserted,
-    )  # fmt: skip
-
-
-def _view_warning(code: str, field: str, sentence: str) -> ViewWarning:
-    label = field.replace("_", " ").capitalize() or "The whole proposal"
-    return ViewWarning(
-        code=code, label=label, sentence=sentence, acknowledge=True, pointer=f"/{field}" if field else ""
-    )
+    return Salted(piece, salt, evidence_digest(salt, piece.content))
 
 
 def _insert(
     run: Run, step: Step, prepared: Prepared, bound: Bound, view: ViewDocument, generation: int,
-    decide_by: datetime, now: datetime, automatic: bool, supersedes: Proposal | None, by: Actor,
+    decide_by: datetime, now: datetime, ruling: Ruling, supersedes: Proposal | None,
+    side: Collection[UUID], edited_by: UUID | None,
 ) -> Proposal:  # fmt: skip
     draft, verdict = prepared.draft, prepared.verdict
-    needed = 0 if automatic else max(1, verdict.needed)
-    snapshot = dict(policy_snapshot(verdict, draft.operation.policy.version))
-    return Proposal.objects.create(
+    needed = 0 if ruling.automatic else max(1, verdict.needed)
+    snapshot = dict(policy_snapshot(verdict, draft.operation.policy))
+    snapshot |= {"review": ruling.snapshot} if ruling.snapshot else {}
+    amount, currency = draft.operation.amount(draft.arguments) or (None, "")
+    proposal = Proposal(
         tenant_id=run.tenant_id, run_id=run.pk, step=step.key, generation=generation,
         version=supersedes.version + 1 if supersedes else 1, workflow=run.workflow,
         workflow_version=run.workflow_version, operation=draft.operation.name,
@@ -277,25 +269,43 @@ def _insert(
         contract=bound.contract, digest=bound.digest, material_digest=bound.material_digest,
         business_key=bound.business_key, idempotency_key=bound.idempotency_key, view=view.to_bytes(),
         view_digest=view.digest, volatile=canonicalize(dict(draft.volatile)), policy=snapshot, needed=needed,
-        group=_group(run, verdict.group), proposed_by=run.requested_by,
-        excluded_users=[UUID(user) for user in run.excluded_users], consequence=view.consequence,
+        group=group_of(run.tenant_id, verdict.group or ruling.group), proposed_by=run.requested_by,
+        excluded_users=_excluded(run, draft, supersedes, side), consequence=view.consequence,
         summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
-        affected=[{"record": c.record, "field": c.field, "before": c.before, "after": c.after}
-                  for c in prepared.affected],
+        affected=[asdict(c) for c in prepared.affected],
         warning_count=len(view.to_acknowledge), decide_by=decide_by,
         execute_within_s=int(draft.operation.execute_within.total_seconds()), created_at=now,
-        supersedes=supersedes, wait_id=new_id(),
+        supersedes=supersedes, edited_by_id=edited_by, wait_id=new_id(),
+        amount=amount, amount_currency=currency,
     )  # fmt: skip
+    proposal.shape = shape_of(proposal, view)
+    proposal.save(force_insert=True)
+    return proposal
 
 
-def _group(run: Run, name: str) -> Group | None:
-    """The group that the rule names. One that nobody made yet is made, empty: then the proposal says so."""
-    if not name:
-        return None
-    return Group.objects.get_or_create(tenant_id=run.tenant_id, name=name)[0]
+def _excluded(run: Run, draft: Draft, supersedes: Proposal | None, side: Collection[UUID]) -> list[UUID]:
+    """The proposer's side, and who answers for the workflow or wrote this policy: all their accounts as of now.
+
+    Whoever was closed out of the version before stays so: a new version must not be the way around it.
+    """
+    before = supersedes.excluded_users if supersedes is not None else ()
+    of_run = {UUID(user) for user in run.excluded_users} | _behind_the_data(run)
+    duty = on_duty(run.tenant_id, run.workflow, draft.operation.policy.version)
+    return sorted({*of_run, *before, *side, *duty})
 
 
-def _insert_evidence(proposal: Proposal, pieces: Sequence[_Piece]) -> None:
+def _behind_the_data(run: Run) -> set[UUID]:
+    """Who stood behind the automations that supplied data to this run: what is proposed rests on it."""
+    runs = _family(run) if run.original_id else [run.pk]  # a replay may take the data of its original along
+    supplied = Event.objects.filter(tenant_id=run.tenant_id, run_id__in=runs, kind="run.data_supplied")
+    return {
+        UUID(user)
+        for body in supplied.values_list("body", flat=True)
+        for user in (body or {}).get("side", ())
+    }
+
+
+def _insert_evidence(proposal: Proposal, pieces: Sequence[Salted]) -> None:
     Evidence.objects.bulk_create(
         Evidence(
             tenant_id=proposal.tenant_id, proposal=proposal, position=position, kind=it.piece.kind,
@@ -319,3 +329,5 @@ def _record_made(proposal: Proposal, *, by: Actor) -> None:
             "supersedes": str(proposal.supersedes_id) if proposal.supersedes_id else None,
         },
     )  # fmt: skip
+    if proposal.supersedes is not None:
+        note_dropped(proposal.supersedes, proposal, by=by)

@@ -19,11 +19,12 @@ from common.ids import new_id
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
+from workflows.actions.outbox import registered_name
 from workflows.actions.settle import lock_record, move_step, settle_run
-from workflows.definitions import Workflow
+from workflows.definitions import STALE_TELL, Workflow
 from workflows.documents import store
 from workflows.doorbell import ring_on_commit
-from workflows.enums import OnExpiry, RunStatus
+from workflows.enums import OnExpiry, RunKind, RunStatus
 from workflows.models import Run, SourceEvent, Step
 
 WAITS_FOR_ITS_TURN = timedelta(hours=24)
@@ -88,8 +89,9 @@ def start_run(
 ) -> Started:  # fmt: skip
     """One source event makes one run, however often it is delivered.
 
-    Raises UnknownWorkflow, ProposalsOnly, InvalidRunInput (nothing is stored) or EventConflict (same event, other
-    input).
+    ``callback``: the name or the address of a registered destination that hears of the run; of a repeated event the
+    first one's counts. Raises UnknownWorkflow, ProposalsOnly, InvalidRunInput, CallbackNotRegistered (nothing is
+    stored) or EventConflict (same event, other input).
     """
     flow = registry.workflow(workflow)
     if not flow.stages:
@@ -139,7 +141,7 @@ def _start(start: _Start, *, by: Actor, clock: Clock) -> Started:
     now = clock()
     run = make_run(
         start.tenant_id, start.flow, start.source, start.content, start.requester, by=by, now=now,
-        callback=start.callback,
+        callback=registered_name(start.tenant_id, start.callback) if start.callback else "",
     )  # fmt: skip
     steps = make_steps(run, [(stage.key, stage.kind) for stage in start.flow.stages])
     source_event = _make_source_event(run, start, now)
@@ -168,13 +170,18 @@ def _count_duplicate(known: SourceEvent, start: _Start, *, by: Actor) -> Started
 
 def make_run(
     tenant_id: UUID, flow: type[Workflow], source: Source, content: bytes, requester: Requester, *, by: Actor,
-    now: datetime, callback: str = "",
+    now: datetime, callback: str = "", kind: RunKind = RunKind.ORIGINAL, after: Run | None = None,
 ) -> Run:  # fmt: skip
-    """Write a queued run and its input, inside the caller's action."""
+    """Write a queued run and its input, inside the caller's action.
+
+    ``after``: the run whose effect this one follows, as its ``kind`` says. Keys and counts are those of its family, and
+    its stage stands: what acted live is taken back live, whatever the workflow may do by now.
+    """
     run_id = new_id()
     document = store(tenant_id, run_id, "input", content, now)
     run = Run.objects.create(
-        id=run_id, tenant_id=tenant_id, workflow=flow.name, workflow_version=flow.version, stage=flow.stage,
+        id=run_id, tenant_id=tenant_id, workflow=flow.name, workflow_version=flow.version, kind=kind,
+        original_id=after.identity if after else None, stage=after.stage if after else flow.stage,
         requested_by=by.performed_by, on_behalf_of=requester.on_behalf_of or by.on_behalf_of,
         excluded_users=sorted({str(user) for user in (*requester.excluded_users, by.user_id) if user}),
         source_system=source.system, source_event_id=source.event_id, source_record=source.record,
@@ -184,7 +191,8 @@ def make_run(
     )  # fmt: skip
     record(
         by=by, kind="run.queued", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk, run_id=run.pk,
-        to_state=run.status, body={"workflow": run.workflow, "version": run.workflow_version},
+        to_state=run.status, body={"workflow": run.workflow, "version": run.workflow_version}
+        | ({"kind": run.kind, "after": str(after.pk)} if after else {}),
     )  # fmt: skip
     return run
 
@@ -230,7 +238,7 @@ def make_due(step: Step, now: datetime) -> None:
 
 
 def _end_stale(run: Run, steps: list[Step], *, by: Actor, now: datetime) -> None:
-    run.outcome, run.user_message = "stale", "A newer event of the same record came first."
+    run.outcome, run.user_message = "stale", STALE_TELL
     for step in steps:
         move_step(step, "cancel", by, "stale", at=now)
     settle_run(run, by=by, now=now, steps=steps)

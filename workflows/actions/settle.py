@@ -1,25 +1,38 @@
 """After a step or a command has moved: the run's status follows, in the same transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 
-from audit.actions import record
+from audit.actions import Entry, record_many
 from audit.actors import Actor
+from common import prepared
 from common.db import lock_name
 from common.errors import NotFound
 from common.ids import new_id
+from common.prepared import Reading
 from common.tx import require_transaction
 from workflows import registry
-from workflows.definitions import ExceptionCase, Workflow
+from workflows.actions.outbox import note_state
+from workflows.definitions import (
+    COMPENSATED_IN_PART,
+    IN_PART,
+    IN_PART_TELL,
+    UNDONE_IN_PART_TELL,
+    Contract,
+    ExceptionCase,
+)
 from workflows.doorbell import ring_on_commit
-from workflows.enums import Effect, OnExpiry, RunStatus, StepStatus
+from workflows.enums import Effect, OnExpiry, RunKind, RunStatus, StepStatus
 from workflows.hooks import Stop, settled, stopped
 from workflows.models import Command, Run, Step
+from workflows.replays import DRY_RUN, is_dry, is_replay
 from workflows.status import run_status, run_wait
+from workflows.taken_back import Word, words_after
 from workflows.waits import StepWait, wait_for_person
 
 
@@ -34,50 +47,75 @@ def lock_run(tenant_id: UUID, run_id: UUID) -> Run:
     not wait for somebody who holds that step and waits for the record.
     """
     require_transaction()
-    row = (
-        Run.objects.select_for_update(of=("self",), no_key=True)
-        .filter(tenant_id=tenant_id, pk=run_id)
-        .first()
-    )
-    if row is None:
-        raise UnknownRun()
-    if row.source_record:
-        lock_record(row.tenant_id, row.workflow, row.source_system, row.source_record)
-    return row
+    for row in _LOCKED.rows(tenant_id, run_id):
+        if row.source_record:
+            lock_record(row.tenant_id, row.workflow, row.source_system, row.source_record)
+        return row
+    raise UnknownRun()
+
+
+_LOCKED = Reading(Run, "WHERE r.tenant_id = %s AND r.id = %s FOR NO KEY UPDATE")
+_STEPS = Reading(Step, "WHERE r.run_id = %s ORDER BY r.position")
+_COMMANDS = Reading(Command, "WHERE r.tenant_id = %s AND r.run_id = %s", only=("status", "effect"))
 
 
 def steps_of(run: Run) -> list[Step]:
-    return list(run.steps.order_by("position"))
+    steps = _STEPS.rows(run.pk)
+    for step in steps:
+        step.run = run
+    return steps
 
 
 def settle_run(run: Run, *, by: Actor, now: datetime, steps: Sequence[Step] | None = None) -> None:
     """Make the next step due, then store the status that follows from steps and commands. For a locked run."""
     require_transaction()
     rows = list(steps) if steps is not None else steps_of(run)
+    if is_replay(run) and any(step.status == StepStatus.FAILED for step in rows):
+        skip_rest(rows, by=by, now=now)
     _schedule_next(run, rows, now)
-    status = run_status(rows, _commands_of(run, rows))
     before = run.status
-    if status != before:
-        run.settle(status)
-    _take_clock(run, rows, now)
-    if status in RunStatus.final_states and run.finished_at is None:
-        _finish(run, status, by=by, now=now)
+    if take_status(run, rows, _commands_of(run, rows), now):
+        settled(run, "", run.outcome, by=by, at=now)
         _wake_next_of_record(run, now)
+        if run.is_follow_up:
+            _correct_words(run, rows[0].key, by=by, now=now)
+    prepared.update(run, _SETTLED_FIELDS)
+    if run.status != before:
+        record_many([run_event(run, before, by=by)])
+        note_state(run, now)
+
+
+def take_status(run: Run, steps: Sequence[Step], commands: Collection[Command], now: datetime) -> bool:
+    """Give a locked run, in memory, the status and clock that follow from its steps and commands.
+
+    True: it has ended just now. It reads the database only for a run that was cancelled.
+    """
+    status = run_status(steps, commands)
+    if status != run.status:
+        run.settle(status)
+    _take_clock(run, steps, now)
+    ended = status in RunStatus.final_states and run.finished_at is None
+    if ended:
+        in_part = any(command.effect == Effect.PARTIAL for command in commands)
+        _finish(run, status, now=now, in_part=in_part)
     run.state_version += 1
-    run.save(update_fields=_SETTLED_FIELDS)
-    if status != before:
-        record(
-            by=by, kind=f"run.{status}", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
-            run_id=run.pk, from_state=before, to_state=status, reason=run.failure_code,
-            body={"outcome": run.outcome} if run.outcome else {},
-        )  # fmt: skip
+    return ended
 
 
-def _commands_of(run: Run, steps: Sequence[Step]) -> Iterable[Command]:
+def run_event(run: Run, before: str, *, by: Actor) -> Entry:
+    """What is recorded of a run whose status was ``before``."""
+    return Entry(
+        by=by, kind=f"run.{run.status}", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
+        run_id=run.pk, from_state=before, to_state=run.status, reason=run.failure_code,
+        body={"outcome": run.outcome} if run.outcome else {},
+    )  # fmt: skip
+
+
+def _commands_of(run: Run, steps: Sequence[Step]) -> Collection[Command]:
     """Only a step that has had a proposal can have a command."""
     if not any(step.proposal_id for step in steps):
         return ()
-    return Command.objects.filter(tenant_id=run.tenant_id, run=run).only("status")
+    return _COMMANDS.rows(run.tenant_id, run.pk)
 
 
 _SETTLED_FIELDS = [
@@ -92,7 +130,7 @@ def _schedule_next(run: Run, steps: Sequence[Step], now: datetime) -> None:
     if step is None or step.due_at is not None:
         return
     step.due_at = now
-    step.save(update_fields=["due_at"])
+    prepared.update(step, ["due_at"])
     ring_on_commit()
 
 
@@ -103,7 +141,7 @@ def next_step(steps: Sequence[Step]) -> Step | None:
     """
     step = next((step for step in steps if step.status not in StepStatus.final_states), None)
     waits = step is None or step.status != StepStatus.PENDING or step.position == 0
-    return None if waits else step
+    return None if waits or any(other.status == StepStatus.FAILED for other in steps) else step
 
 
 def _take_clock(run: Run, steps: Sequence[Step], now: datetime) -> None:
@@ -117,23 +155,56 @@ def _take_clock(run: Run, steps: Sequence[Step], now: datetime) -> None:
     run.waiting_until, run.on_expiry = wait.until, wait.on_expiry
 
 
-def _finish(run: Run, status: str, *, by: Actor, now: datetime) -> None:
-    contract = registry.workflow(run.workflow).contract
+def _finish(run: Run, status: str, *, now: datetime, in_part: bool) -> None:
+    contract = registry.promised(run)
     run.finished_at = now
+    if in_part and status == RunStatus.COMPLETED and not run.outcome:
+        # Nobody is told that all of it was done.
+        run.outcome = COMPENSATED_IN_PART if run.kind == RunKind.UNDO else IN_PART
+        contract = replace(
+            contract, done_tell=UNDONE_IN_PART_TELL if run.kind == RunKind.UNDO else IN_PART_TELL
+        )
     if not run.outcome:
         halfway = status == RunStatus.CANCELLED and has_acted(run)
         run.outcome = (
-            contract.done_outcome if status == RunStatus.COMPLETED else "partial" if halfway else status
+            contract.done_outcome if status == RunStatus.COMPLETED else IN_PART if halfway else status
         )
     if run.user_message in ("", contract.stopped_tell):
         run.user_message = contract.done_tell if status == RunStatus.COMPLETED else ""
-    settled(run, "", run.outcome, by=by, at=now)
+    if is_dry(run):
+        run.outcome, run.user_message = DRY_RUN, ""
 
 
 def has_acted(run: Run) -> bool:
     """Whether a command of this run has had an effect: then *cancelled* alone would not be true."""
     happened = (Effect.HAPPENED, Effect.PARTIAL)
     return Command.objects.filter(tenant_id=run.tenant_id, run=run, effect__in=happened).exists()
+
+
+def _correct_words(follower: Run, key: str, *, by: Actor, now: datetime) -> None:
+    """A run whose effect was taken back keeps what it said first; beside it stands what its user has now.
+
+    Its lock comes after that of the run that took the effect back. Nobody takes the two the other way round: who starts
+    from the first run only writes new ones.
+    """
+    for word in sorted(words_after(follower, key), key=lambda word: word.run_id):
+        _correct_word(word, follower, key, by=by, now=now)
+
+
+def _correct_word(word: Word, follower: Run, key: str, *, by: Actor, now: datetime) -> None:
+    run = lock_run(follower.tenant_id, word.run_id)
+    before = run.corrected_outcome or run.outcome
+    if run.corrected_outcome == word.outcome:
+        return
+    run.corrected_outcome, run.correction_reason = word.outcome, ""
+    run.state_version += 1
+    run.save(update_fields=["corrected_outcome", "correction_reason", "state_version"])
+    record_many([Entry(
+        by=by, kind="run.outcome_corrected", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
+        run_id=run.pk, from_state=before, to_state=run.corrected_outcome or run.outcome, reason="taken back",
+        body={"run": str(follower.pk), "step": key},
+    )])  # fmt: skip
+    note_state(run, now)
 
 
 def _wake_next_of_record(run: Run, now: datetime) -> None:
@@ -163,8 +234,13 @@ def lock_record(tenant_id: UUID, workflow: str, system: str, record_: str) -> No
 
 def save_step(step: Step, before: str, *, by: Actor, reason: str = "") -> None:
     """Save a moved step and write its event. For a step of a locked run."""
-    step.save()
-    record(
+    prepared.update(step)
+    record_many([step_event(step, before, by=by, reason=reason)])
+
+
+def step_event(step: Step, before: str, *, by: Actor, reason: str = "") -> Entry:
+    """What is recorded of a step that has moved from ``before``."""
+    return Entry(
         by=by, kind=f"step.{step.status}", tenant_id=step.tenant_id, subject_type="step", subject_id=step.pk,
         run_id=step.run_id, from_state=before, to_state=step.status, reason=reason or step.failure_code,
         body={"key": step.key, "attempt": step.attempt} | ({"for": step.waiting_for} if step.waiting_for else {}),
@@ -198,9 +274,16 @@ def stop_step(
     run: Run, step: Step, cause: str, summary: str, *, by: Actor, now: datetime,
     command_id: UUID | None = None, proposal_id: UUID | None = None, owner: str = "",
 ) -> None:  # fmt: skip
-    """The step waits for a person, and a repair packet says why. Does not settle the run: the caller does."""
+    """The step waits for a person, and a repair packet says why. Does not settle the run: the caller does.
+
+    A dry replay ends there instead: nobody waits for it, and whoever made it reads on its page how far it came.
+    """
+    if is_dry(run):
+        run.failure_code = cause
+        fail_step(step, cause, by=by, now=now)
+        return
     make_wait(step, wait_for_person(now), by=by, reason=cause)
-    contract = registry.workflow(run.workflow).contract
+    contract = registry.contract_of(run.workflow)
     run.user_message, owner = run.user_message or contract.stopped_tell, owner or contract.owner
     stopped(Stop(run, step.key, cause, summary, owner, command_id, proposal_id), by=by, at=now)
 
@@ -246,7 +329,7 @@ def end_by_expiry(
 
     It fails or is cancelled together with all that would come after it; by default a person looks.
     """
-    case = case_or_none(registry.workflow(run.workflow), code)
+    case = case_or_none(registry.promised(run), code)
     if case is not None:
         end_by_case(run, step, case, steps, by=by, now=now)
     elif step.on_expiry == OnExpiry.FAIL:
@@ -262,5 +345,5 @@ def end_by_expiry(
         stop_step(run, step, code, summary, by=by, now=now, proposal_id=proposal_id)
 
 
-def case_or_none(flow: type[Workflow], code: str) -> ExceptionCase | None:
-    return next((row for row in flow.contract.exceptions if row.case == code), None)
+def case_or_none(contract: Contract, code: str) -> ExceptionCase | None:
+    return next((row for row in contract.exceptions if row.case == code), None)

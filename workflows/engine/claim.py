@@ -8,11 +8,13 @@ from django.db import connection
 
 from audit.actors import Actor
 from common.clock import Clock
+from common.content_keys import known_names, locked
 from common.ids import new_id
 from common.tx import action
 from workflows import registry
 from workflows.actions.settle import save_step, settle_run, steps_of, stop_step
 from workflows.definitions import Stage
+from workflows.engine.replayed import why_no_version
 from workflows.enums import Lane, RunStatus, StepStatus
 from workflows.models import Run, Step
 
@@ -33,15 +35,15 @@ class Claimed:
 # The run is locked, not the step: its lock covers its steps, and it is the last lock in the one order. A run that
 # somebody else holds is passed over. The index on due steps makes this a short scan, whatever waits. A run of a
 # workflow, or of a version, that this code does not have is left to a worker that has it.
-_CANDIDATE = """
+_CANDIDATE = f"""
     SELECT r.id, s.id FROM workflows_step s JOIN workflows_run r ON r.id = s.run_id
     JOIN unnest(%(names)s::text[], %(versions)s::int[]) AS known(name, version)
       ON known.name = r.workflow AND r.workflow_version <= known.version
     WHERE s.due_at IS NOT NULL AND s.due_at <= clock_timestamp() AND s.lane = %(lane)s
-      AND s.status IN ('pending', 'waiting')
+      AND s.status IN ('pending', 'waiting') AND NOT {locked("s")}
     ORDER BY s.due_at, s.id LIMIT 1
     FOR NO KEY UPDATE OF r SKIP LOCKED
-"""
+"""  # noqa: S608 - our own text
 LOOKS = 5
 """How often one claim looks again when somebody else was faster with what it found."""
 
@@ -67,6 +69,7 @@ def _candidate(lane: Lane) -> tuple[UUID, UUID] | None:
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATE, {
             "lane": lane, "names": [flow.name for flow in flows], "versions": [flow.version for flow in flows],
+            "keys": known_names(),
         })  # fmt: skip
         return cursor.fetchone()  # type: ignore[no-any-return]
 
@@ -92,12 +95,13 @@ def _why_not(run: Run, step: Step) -> str:
     if step.lost_leases >= QUARANTINE_AFTER:
         return "quarantined"
     stages = registry.workflow(run.workflow).stages
-    return "" if any(stage.key == step.key for stage in stages) else "stage_gone"
+    return why_no_version(run) if any(stage.key == step.key for stage in stages) else "stage_gone"
 
 
 _SUMMARIES = {
     "quarantined": "A worker ended each time it tried this step: it is set aside until a person has looked.",
     "stage_gone": "The workflow has no such stage any more: it was taken out while this run was on its way.",
+    "version_gone": "A newer version was installed while this replay of the older one was on its way.",
 }
 
 

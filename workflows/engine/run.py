@@ -11,15 +11,17 @@ from django.db import InterfaceError, OperationalError
 from audit.actors import Actor, worker_actor
 from common.clock import db_clock
 from common.rounds import each
+from common.stopping import stopping
 from workflows import registry
 from workflows.definitions import StageContext
 from workflows.documents import load_json
 from workflows.engine.claim import Claimed, claim_step, lost_leases, release_lost
+from workflows.engine.replayed import DRY, version_for
 from workflows.engine.store import Failed, Result, store_result
 from workflows.enums import Lane, StepStatus
 from workflows.models import Document, Run, Step
 from workflows.operations import OperationRefused, Site
-from workflows.preparing import prepare
+from workflows.preparing import Prepared, prepare
 from workflows.results import CredentialRefused, Malformed, NotAllowed, Propose, RateLimited, SourceDown
 from workflows.tenants import slug_of
 
@@ -40,7 +42,7 @@ def run_due_steps(*, limit: int, lane: Lane = Lane.NEW) -> int:
     by = worker_actor(worker_name())
     done = 0
     claimed = None
-    while claimed is not None or done < limit:
+    while claimed is not None or (done < limit and not stopping()):
         claimed = claimed or claim_step(lane=lane, by=by, clock=db_clock)
         if claimed is None:
             break
@@ -77,7 +79,7 @@ def _run_stage(claimed: Claimed) -> Result:
     try:
         context = _context(run, step)
         result = claimed.stage.run(context)
-        return prepare(context.site, result) if isinstance(result, Propose) else result
+        return _prepared(run, context.site, result) if isinstance(result, Propose) else result
     except SourceDown as error:
         return Failed("source_down", transient=True, detail=str(error))
     except RateLimited as error:
@@ -95,6 +97,10 @@ def _run_stage(claimed: Claimed) -> Result:
         return Failed("stage_broke", detail=type(error).__name__)
 
 
+def _prepared(run: Run, site: Site, propose: Propose) -> Prepared:
+    return prepare(site, propose, version=version_for(run, propose.operation))
+
+
 def _context(run: Run, step: Step) -> StageContext:
     flow = registry.workflow(run.workflow)
     documents = Document.objects.filter(tenant_id=run.tenant_id, run_id=run.pk).order_by("created_at", "id")
@@ -110,11 +116,16 @@ def _context(run: Run, step: Step) -> StageContext:
 def _results(run: Run, documents: dict[UUID, Document]) -> dict[str, Any]:
     """What earlier steps found; a completed step is never run again."""
     done = Step.objects.filter(run=run, status=StepStatus.COMPLETED, result_ref__isnull=False)
-    return {
-        key: load_json(documents[ref])
-        for key, ref in done.values_list("key", "result_ref")
-        if ref in documents
+    found = {
+        key: _result(documents[ref]) for key, ref in done.values_list("key", "result_ref") if ref in documents
     }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _result(document: Document) -> Any:
+    """What was only prepared is no result: later stages know what the original had come to, or nothing."""
+    value = load_json(document)
+    return value["earlier"] if document.kind.startswith(DRY) else value
 
 
 def _data(documents: dict[UUID, Document]) -> dict[str, Any]:

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from approvals.refusals import PreviouslyRejected
 from audit.actions import record
 from audit.actors import Actor
 from common.clock import Clock
+from common.stopping import stopping
 from common.tx import action
 from workflows import registry
 from workflows.actions.cancelling import cancel_steps
+from workflows.actions.preflight import AlreadyDone
 from workflows.actions.proposing import create_proposal
+from workflows.actions.replaying import NotRepeated, lock_effects
 from workflows.actions.settle import (
     case_or_none,
     end_by_case,
@@ -27,13 +31,15 @@ from workflows.actions.settle import (
 from workflows.definitions import Retry
 from workflows.documents import store_json
 from workflows.engine.claim import Claimed, take
+from workflows.engine.replayed import earlier_result, keep_dry
 from workflows.enums import RunStatus, StepStatus, WaitingFor
 from workflows.hooks import settled
 from workflows.models import Run, Step
 from workflows.preparing import Prepared
+from workflows.replays import NOT_REPEATED, is_dry
 from workflows.results import Done, Fail, Finish, ToPerson, WaitForData
 from workflows.tenants import slug_of
-from workflows.waits import StepWait
+from workflows.waits import StepWait, wait_for_approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,12 @@ class _Held:
 
 @action
 def store_result(claimed: Claimed, result: Result, *, by: Actor, clock: Clock) -> Claimed | None:
-    """Store a result and claim the run's next step, if that is due; None: nothing more to do for this run.
+    """Store a result and claim the run's next step, if that is due; None: nothing more to do for this run, here.
 
     A worker whose token is no longer the step's changes nothing: its late result is dropped, and noted.
     """
+    if isinstance(result, Prepared):
+        lock_effects(claimed.run, claimed.step.key, result.draft)
     run = lock_run(claimed.run.tenant_id, claimed.run.pk)
     now = clock()
     steps = steps_of(run)
@@ -81,7 +89,7 @@ def store_result(claimed: Claimed, result: Result, *, by: Actor, clock: Clock) -
     step.lost_leases = 0
     _STORE[type(result)](held, result)
     following = next_step(steps)
-    if following is not None and run.status not in RunStatus.final_states:
+    if following is not None and run.status not in RunStatus.final_states and not stopping():
         following.due_at = following.due_at or now
         taken = take(run, following, by=by, now=now, steps=steps)
         if taken is not None:
@@ -141,7 +149,7 @@ def _to_person(held: _Held, result: ToPerson) -> None:
             held.run.tenant_id, held.run.pk, f"kept.{held.step.key}", dict(result.kept), held.now
         )
         held.step.notes = [*held.step.notes, f"kept:{document.pk}"]
-    case = case_or_none(registry.workflow(held.run.workflow), result.case)
+    case = case_or_none(registry.contract_of(held.run.workflow), result.case)
     if case is not None:
         end_by_case(held.run, held.step, case, held.steps, by=held.by, now=held.now)
         return
@@ -154,6 +162,8 @@ _SUMMARIES = {
     "credential_refused": "A source refused our credential: it was revoked, or it is stale.",
     "stage_broke": "The stage raised an error that nobody foresaw.",
     "source_down": "A source did not answer within the time that this stage may wait.",
+    "record_gone": "A record that this rests on is not there any more, so nobody is asked.",
+    "already_done": "The very same thing was done before, so nobody is asked about it again.",
     "rate_limited": "A source kept asking us to come back later.",
 }
 
@@ -169,17 +179,60 @@ def _propose(held: _Held, prepared: Prepared) -> None:
         # An earlier action was on its way when the cancel came; nothing new is asked for.
         cancel_steps(held.steps, by=held.by, now=held.now)
         return
+    if is_dry(held.run):
+        document = keep_dry(held.run, held.step, prepared, held.now)
+        held.step.notes = [*held.step.notes, "prepared_not_proposed"]
+        move_step(held.step, "complete", held.by, "dry run", at=held.now, result_ref=document.pk)
+        return
     # What stopped here before is over; what stops now, such as nobody being eligible, opens a packet of its own.
     settled(held.run, held.step.key, "proposed", by=held.by, at=held.now)
-    create_proposal(
-        held.run,
-        held.step,
-        prepared,
-        tenant=slug_of(held.run.tenant_id),
-        by=held.by,
-        clock=held.clock,
-        now=held.now,
-    )
+    try:
+        create_proposal(
+            held.run,
+            held.step,
+            prepared,
+            tenant=slug_of(held.run.tenant_id),
+            by=held.by,
+            clock=held.clock,
+            now=held.now,
+        )
+    except PreviouslyRejected as refused:
+        _decline(held, refused)
+    except NotRepeated as refused:
+        _not_repeated(held, refused)
+    except AlreadyDone as refused:
+        _to_person(held, ToPerson(refused.code, kept=refused.details))
+
+
+def _not_repeated(held: _Held, refused: NotRepeated) -> None:
+    """What a replay does not do again: later stages are given what the original had come to, where it happened."""
+    run, step, found = held.run, held.step, refused.found
+    step.notes = [*step.notes, f"{refused.code}:{found.why}"]
+    earlier = earlier_result(run, step, found)
+    if earlier is not None:
+        _complete(held, earlier)
+    else:
+        contract = registry.contract_of(run.workflow)
+        make_wait(step, wait_for_approval(held.now, contract.on_expiry), by=held.by, reason=refused.code)
+        move_step(step, "skip", held.by, refused.code, at=held.now)
+    run.outcome = "declined" if found.why == "rejected" else NOT_REPEATED
+    record(
+        by=held.by, kind="step.not_repeated", tenant_id=run.tenant_id, subject_type="step", subject_id=step.pk,
+        run_id=run.pk, reason=found.why, body={"key": step.key} | refused.details,
+    )  # fmt: skip
+
+
+def _decline(held: _Held, refused: PreviouslyRejected) -> None:
+    """A person said no to exactly this a while ago, and that answer is remembered: the run takes it at once."""
+    run, step, contract = held.run, held.step, registry.contract_of(held.run.workflow)
+    make_wait(step, wait_for_approval(held.now, contract.on_expiry), by=held.by, reason=refused.code)
+    move_step(step, "skip", held.by, refused.code, at=held.now)
+    run.outcome, run.user_message = "declined", contract.declined_tell
+    record(
+        by=held.by, kind="step.previously_rejected", tenant_id=run.tenant_id, subject_type="step",
+        subject_id=step.pk, run_id=run.pk, reason=refused.details["reason_code"],
+        body={"key": step.key, "rejected": refused.details["proposal_id"], "until": refused.details["until"]},
+    )  # fmt: skip
 
 
 def _failed(held: _Held, failure: Failed) -> None:

@@ -1,4 +1,4 @@
-"""Execution: the durable outbox, its physical tries, and the look-ups at the provider."""
+"""Execution: the durable outbox."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -13,7 +13,6 @@ from approvals.models import Proposal
 from common.fsm import Frozen, ProtectedStateMixin, StateTrigger
 from common.tenancy import SameTenant, TenantRow, tenant_key
 from workflows.enums import (
-    AttemptStatus,
     CommandStatus,
     Effect,
     HoldReason,
@@ -21,9 +20,10 @@ from workflows.enums import (
     SettledBy,
     VoidReason,
 )
+from workflows.models.holds import Hold
 from workflows.models.runs import Run, Step
 
-C, A = CommandStatus, AttemptStatus
+C = CommandStatus
 _STOPPABLE = [C.READY, C.CLAIMED, C.RETRY_WAIT, C.HELD]
 
 
@@ -72,6 +72,10 @@ class Command(ProtectedStateMixin, TenantRow):
     first_sent_at = models.DateTimeField(null=True)
     last_sent_at = models.DateTimeField(null=True)
     hold_reason = models.CharField(max_length=10, choices=HoldReason.choices, blank=True)
+    hold = models.ForeignKey(Hold, null=True, on_delete=models.PROTECT, related_name="commands")
+    """What holds it, where that is a freeze or an open circuit."""
+    restored = models.BooleanField(default=False)
+    """In doubt because a backup was restored: what was done after the backup, its rows do not know."""
     void_reason = models.CharField(max_length=12, choices=VoidReason.choices, blank=True)
     effect = models.CharField(max_length=10, choices=Effect.choices, default=Effect.NONE)
     settled_by = models.CharField(max_length=20, choices=SettledBy.choices, blank=True)
@@ -130,6 +134,15 @@ class Command(ProtectedStateMixin, TenantRow):
                 name="workflows_command_held_says_why",
             ),
             models.CheckConstraint(
+                # A silent hold cannot exist: whatever holds it is a row that people see and can lift.
+                condition=Q(hold_reason__in=(HoldReason.FREEZE, HoldReason.CIRCUIT), hold__isnull=False)
+                | (~Q(hold_reason__in=(HoldReason.FREEZE, HoldReason.CIRCUIT)) & Q(hold__isnull=True)),
+                name="workflows_command_held_names_the_hold",
+            ),
+            models.CheckConstraint(
+                condition=Q(restored=False) | Q(status=C.UNKNOWN), name="workflows_command_restored_is_in_doubt"
+            ),
+            models.CheckConstraint(
                 condition=Q(status__in=(C.CLAIMED, C.SENT), lease_token__isnull=False, lease_until__isnull=False)
                 | (~Q(status__in=(C.CLAIMED, C.SENT)) & Q(lease_token__isnull=True, lease_until__isnull=True)),
                 name="workflows_command_worked_on_has_a_lease",
@@ -157,19 +170,31 @@ class Command(ProtectedStateMixin, TenantRow):
                 name="workflows_command_one_per_key",
             ),
             models.UniqueConstraint(
-                fields=["tenant", "provider", "target"], condition=Q(status__in=(C.CLAIMED, C.SENT, C.UNKNOWN)),
+                # Not among those that are in doubt only since a backup was restored: of a target, several may be.
+                fields=["tenant", "provider", "target"],
+                condition=Q(status__in=(C.CLAIMED, C.SENT, C.UNKNOWN), restored=False),
                 name="workflows_command_one_in_flight_per_target",
             ),
         ]  # fmt: skip
         indexes = [
             models.Index(
-                fields=["lane", "due_at", "id"], condition=Q(status__in=(C.READY, C.RETRY_WAIT)),
+                # Each version has a queue of its own: what no worker here knows stands before nobody.
+                fields=["lane", "operation", "operation_version", "due_at", "id"],
+                condition=Q(status__in=(C.READY, C.RETRY_WAIT)),
                 name="workflows_command_claimable",
             ),
             models.Index(
                 fields=["lease_until"], condition=Q(status__in=(C.CLAIMED, C.SENT)), name="workflows_command_leased"
             ),
             models.Index(fields=["due_at"], condition=Q(status=C.UNKNOWN), name="workflows_command_unknown"),
+            models.Index(fields=["hold", "created_at"], condition=Q(status=C.HELD), name="workflows_command_held"),
+            models.Index(
+                fields=["tenant", "provider", "target"], condition=Q(restored=True), name="workflows_command_restored"
+            ),
+            models.Index(
+                fields=["tenant", "provider", "target"], condition=Q(effect__in=(Effect.HAPPENED, Effect.PARTIAL)),
+                name="workflows_command_effects",
+            ),
             models.Index(fields=["tenant", "business_key"], name="workflows_command_business"),
             models.Index(fields=["tenant", "run"], name="workflows_command_run"),
         ]  # fmt: skip
@@ -193,8 +218,9 @@ class Command(ProtectedStateMixin, TenantRow):
     @transition(field=status, source=C.UNKNOWN, target=C.SENT)
     def send_again(self, *, at: datetime, token: UUID, lease_until: datetime) -> None:
         """The same key once more, where provider and operation allow it. What is not known stays not known."""
-        self.resent = True
+        self.resent, self.restored = True, False
         self.tries += 1
+        self.claims += 1
         self.last_sent_at, self.due_at = at, None
         self.lease_token, self.lease_until = token, lease_until
 
@@ -215,15 +241,28 @@ class Command(ProtectedStateMixin, TenantRow):
         self.due_at, self.failure_code = due_at, code
 
     @transition(field=status, source=[C.READY, C.CLAIMED, C.RETRY_WAIT, C.UNKNOWN], target=C.HELD)
-    def hold(self, *, reason: HoldReason, due_at: datetime | None = None) -> None:
+    def hold_back(self, *, reason: HoldReason, hold: Hold | None = None) -> None:
         self._clear()
-        self.hold_reason, self.due_at = reason, due_at
+        self.hold_reason, self.hold, self.due_at = reason, hold, None
 
     @transition(field=status, source=C.SENT, target=C.UNKNOWN)
     def lose_track(self, *, due_at: datetime, code: str) -> None:
         """A request went out and no complete answer came: nobody knows, and so it is called."""
         self.lease_token, self.lease_until = None, None
         self.due_at, self.failure_code = due_at, code
+
+    @transition(field=status, source=[*_STOPPABLE, C.SENT], target=C.UNKNOWN)
+    def doubt(self, *, at: datetime, code: str, restored: bool = False) -> None:
+        """What was thought settled is not: a late answer says otherwise, or a backup was ``restored``, and its rows do
+        not know what was sent after it was made.
+        """
+        resent = self.resent
+        self._clear()
+        self.effect, self.restored, self.resent = Effect.UNKNOWN, restored, resent
+        self.due_at, self.failure_code = at, code
+        if restored:
+            # The earliest it can have been first sent, and the latest it can have been last sent.
+            self.first_sent_at, self.last_sent_at = self.first_sent_at or self.created_at, at
 
     @transition(field=status, source=[C.SENT, C.UNKNOWN], target=C.CONFIRMED)
     def confirm(
@@ -253,125 +292,10 @@ class Command(ProtectedStateMixin, TenantRow):
         self.void_reason = reason
 
     def _clear(self) -> None:
-        self.lease_token, self.lease_until, self.hold_reason, self.effect = None, None, "", Effect.NONE
-        self.resent = False
+        self.lease_token, self.lease_until, self.effect = None, None, Effect.NONE
+        self.hold_reason, self.hold = "", None
+        self.resent, self.restored = False, False
 
     def _end(self, at: datetime, effect: Effect, by: SettledBy) -> None:
         self._clear()
         self.due_at, self.ended_at, self.effect, self.settled_by = None, at, effect, by
-
-
-class Attempt(ProtectedStateMixin, TenantRow):
-    """One physical try, with the time of every boundary it crossed."""
-
-    command = models.ForeignKey(
-        Command, on_delete=models.PROTECT, db_constraint=False, related_name="attempts"
-    )
-    number = models.PositiveSmallIntegerField()
-    worker = models.CharField(max_length=120)
-    token = models.UUIDField()
-    status = FSMField(choices=A.choices, default=A.CLAIMED, protected=True)
-    claimed_at = models.DateTimeField()
-    sent_at = models.DateTimeField(null=True)
-    ended_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=40, blank=True)
-    http_status = models.PositiveSmallIntegerField(null=True)
-    detail = models.CharField(max_length=200, blank=True)
-    answer_ref = models.UUIDField(null=True)
-    late_evidence = models.JSONField(null=True)
-    """What a worker learned after its token had gone stale; it changes no state, and reconcile reads it first."""
-
-    class Meta:
-        triggers: ClassVar = [
-            StateTrigger(name="workflows_attempt_moves", initial=[A.CLAIMED]),
-            Frozen(
-                name="workflows_attempt_bound",
-                fields=["tenant", "command", "number", "worker", "token", "claimed_at"],
-                once=["sent_at", "ended_at"],
-            ),
-        ]
-        constraints = [
-            SameTenant(field="command", name="workflows_attempt_command_tenant"),
-            models.UniqueConstraint(fields=["command", "number"], name="workflows_attempt_number"),
-            models.UniqueConstraint(fields=["token"], name="workflows_attempt_token"),
-            models.CheckConstraint(condition=Q(status__in=A.values), name="workflows_attempt_status_known"),
-            models.CheckConstraint(
-                condition=(~Q(status=A.CLAIMED) | Q(sent_at__isnull=True))
-                & (~Q(status__in=(A.SENT, A.ANSWERED, A.NO_ANSWER)) | Q(sent_at__isnull=False)),
-                name="workflows_attempt_sent_has_its_time",
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=(A.CLAIMED, A.SENT), ended_at__isnull=True)
-                | (~Q(status__in=(A.CLAIMED, A.SENT)) & Q(ended_at__isnull=False)),
-                name="workflows_attempt_ended_once_final",
-            ),
-        ]
-        ordering = ["command_id", "number"]
-
-    def __str__(self) -> str:
-        return f"attempt {self.number} of {self.command_id} ({self.status})"
-
-    @transition(field=status, source=A.CLAIMED, target=A.SENT)
-    def send(self, *, at: datetime) -> None:
-        self.sent_at = at
-
-    @transition(field=status, source=A.SENT, target=A.ANSWERED)
-    def answer(self, *, at: datetime, outcome: str, http_status: int | None, detail: str) -> None:
-        self._end(at, outcome, detail)
-        self.http_status = http_status
-
-    @transition(field=status, source=A.SENT, target=A.NO_ANSWER)
-    def no_answer(self, *, at: datetime, outcome: str, detail: str) -> None:
-        self._end(at, outcome, detail)
-
-    @transition(field=status, source=[A.CLAIMED, A.SENT], target=A.RELEASED)
-    def release(self, *, at: datetime, outcome: str, detail: str = "") -> None:
-        """Nothing reached the provider in this try."""
-        self._end(at, outcome, detail)
-
-    def _end(self, at: datetime, outcome: str, detail: str) -> None:
-        self.ended_at, self.outcome, self.detail = at, outcome, detail[:200]
-
-
-class Lookup(TenantRow):
-    """One question to the provider, *did this happen?* Not an attempt: it cannot cause anything."""
-
-    command = models.ForeignKey(
-        Command, on_delete=models.PROTECT, db_constraint=False, related_name="lookup_rows"
-    )
-    asked_at = models.DateTimeField()
-    ended_at = models.DateTimeField()
-    worker = models.CharField(max_length=120)
-    finding = models.CharField(max_length=20)
-    """``happened``, ``not_found``, ``no_answer``."""
-    provider_reference = models.CharField(max_length=200, blank=True)
-    settled = models.BooleanField(default=False)
-    """Asked after the provider's settle time, so that *not found* counts."""
-    detail = models.CharField(max_length=200, blank=True)
-
-    class Meta:
-        triggers: ClassVar = [
-            Frozen(
-                name="workflows_lookup_frozen",
-                fields=[
-                    "tenant",
-                    "command",
-                    "asked_at",
-                    "ended_at",
-                    "finding",
-                    "provider_reference",
-                    "settled",
-                ],
-            )
-        ]
-        constraints = [
-            SameTenant(field="command", name="workflows_lookup_command_tenant"),
-            models.CheckConstraint(
-                condition=Q(finding__in=("happened", "not_found", "no_answer")),
-                name="workflows_lookup_finding_known",
-            ),
-        ]
-        indexes = [models.Index(fields=["command", "asked_at"], name="workflows_lookup_command")]
-
-    def __str__(self) -> str:
-        return f"look-up of {self.command_id}: {self.finding}"

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django_fsm import RETURN_VALUE, FSMField, transition
 
 from common.fsm import Frozen, ProtectedStateMixin, StateTrigger
+from common.sealed import SealedBytes, SealedJson, SealedRow, SealedText
 from common.tenancy import SameTenant, TenantRow, tenant_key
 from workflows.enums import Lane, OnExpiry, RunKind, RunStatus, StepKind, StepStatus, WaitingFor
 
@@ -48,12 +49,12 @@ class Definition(models.Model):
         return f"{self.kind} {self.name}@{self.version}"
 
 
-class Document(TenantRow):
+class Document(SealedRow, TenantRow):
     """Protected storage: inputs and results, reached by reference only and never quoted in envelopes or logs."""
 
     run_id = models.UUIDField()
     kind = models.CharField(max_length=40)
-    content = models.BinaryField()
+    content = SealedBytes()
     digest = models.CharField(max_length=80)
     """Keyed HMAC of the content: comparable, not guessable."""
     created_at = models.DateTimeField()
@@ -69,12 +70,13 @@ class Document(TenantRow):
         return f"{self.kind} of {self.run_id}"
 
 
-class Run(ProtectedStateMixin, TenantRow):
+class Run(SealedRow, ProtectedStateMixin, TenantRow):
     """One automation case, from its source event to an outcome in the user's own terms."""
 
+    content_run = "pk"
     kind = models.CharField(max_length=10, choices=RunKind.choices, default=RunKind.ORIGINAL)
     original = models.ForeignKey("self", null=True, on_delete=models.PROTECT, db_constraint=False)
-    """Of a replay: the run whose identity, keys and counts hold."""
+    """Of a replay, a compensation or a remainder: the run whose identity, keys and counts hold."""
     workflow = models.CharField(max_length=60)
     workflow_version = models.PositiveIntegerField()
     stage = models.CharField(max_length=10, default="approve")
@@ -97,15 +99,15 @@ class Run(ProtectedStateMixin, TenantRow):
     status = FSMField(choices=R.choices, default=R.QUEUED, protected=True)
     outcome = models.CharField(max_length=40, blank=True)
     corrected_outcome = models.CharField(max_length=40, blank=True)
-    correction_reason = models.CharField(max_length=500, blank=True)
-    user_message = models.TextField(blank=True)
+    correction_reason = SealedText(blank=True, default="")
+    user_message = SealedText(blank=True, default="")
     failure_code = models.CharField(max_length=60, blank=True)
     may_submit_new = models.BooleanField(default=False)
     wait_id = models.UUIDField(null=True)
     waiting_until = models.DateTimeField(null=True)
     on_expiry = models.CharField(max_length=20, choices=OnExpiry.choices, blank=True)
     cancel_requested_at = models.DateTimeField(null=True)
-    cancel_reason = models.CharField(max_length=500, blank=True)
+    cancel_reason = SealedText(blank=True, default="")
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -119,7 +121,8 @@ class Run(ProtectedStateMixin, TenantRow):
                 fields=[
                     "tenant", "kind", "original", "workflow", "workflow_version", "stage", "requested_by",
                     "on_behalf_of", "excluded_users", "source_system",
-                    "source_event_id", "source_record", "source_sequence", "input_ref", "input_hash", "created_at",
+                    "source_event_id", "source_record", "source_sequence", "input_ref", "input_hash", "callback",
+                    "created_at",
                 ],
                 once=["started_at", "finished_at"],
             ),
@@ -145,13 +148,17 @@ class Run(ProtectedStateMixin, TenantRow):
             ),
             models.CheckConstraint(
                 condition=Q(kind=RunKind.ORIGINAL, original__isnull=True)
-                | Q(kind=RunKind.REPLAY, original__isnull=False),
+                | Q(kind__in=(RunKind.REPLAY, *RunKind.follow_ups), original__isnull=False),
                 name="workflows_run_replay_names_its_original",
             ),
         ]
         indexes = [
             models.Index(fields=["tenant", "-created_at", "-id"], name="workflows_run_newest"),
             models.Index(fields=["tenant", "status", "-created_at"], name="workflows_run_by_status"),
+            # Of a workflow with few runs among many: newest first would be looked through for them.
+            models.Index(
+                fields=["tenant", "workflow", "-created_at", "-id"], name="workflows_run_by_workflow"
+            ),
             models.Index(
                 fields=["waiting_until"], condition=Q(waiting_until__isnull=False), name="workflows_run_due"
             ),
@@ -165,6 +172,11 @@ class Run(ProtectedStateMixin, TenantRow):
         """The run whose keys and counts hold: of a replay, its original."""
         return self.original_id or self.id
 
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether a person proposed it after an effect of another run."""
+        return self.kind in RunKind.follow_ups
+
     @transition(
         field=status, source=_LIVE_RUN, target=RETURN_VALUE(*(status for status in R if status != R.QUEUED))
     )
@@ -177,7 +189,7 @@ class Run(ProtectedStateMixin, TenantRow):
         return status
 
 
-class Step(ProtectedStateMixin, TenantRow):
+class Step(SealedRow, ProtectedStateMixin, TenantRow):
     """One logical action of a run, unique per run and key: it is done once, whatever is killed or repeated.
 
     A step that is due has ``due_at``; a running one has a lease and a fencing token, as commands have.
@@ -193,7 +205,7 @@ class Step(ProtectedStateMixin, TenantRow):
     wait_id = models.UUIDField(null=True)
     waiting_until = models.DateTimeField(null=True)
     on_expiry = models.CharField(max_length=20, choices=OnExpiry.choices, blank=True)
-    asks = models.JSONField(null=True)
+    asks = SealedJson(null=True)
     """What a step that waits for data asks for: ``{question, schema}``."""
     due_at = models.DateTimeField(null=True)
     attempt = models.PositiveSmallIntegerField(default=0)

@@ -11,6 +11,7 @@ from access.enums import Role
 from access.models import Membership
 from access.policies import can_role
 from approvals.models import Proposal
+from approvals.policies import SEES_PERSONAL
 from audit.names import names_of, spoken
 from audit.readers import may_read_history
 from audit.selectors import Filters, events
@@ -19,12 +20,14 @@ from common.display import visible
 from common.states_ui import StateUi, state_ui
 from workflows.actions.correcting import CORRECTORS
 from workflows.actions.reading import READERS
-from workflows.enums import RunStatus, StepStatus
+from workflows.enums import RunKind, RunStatus, StepStatus
 from workflows.models import Run, Step
+from workflows.replays import is_replay
+from workflows.screens.called import callback_line
 from workflows.screens.steps import StepCard, document_href, step_cards
 from workflows.screens.story import Story
 from workflows.screens.words import SENTENCES, code_words, then, title_of, waits_for
-from workflows.selectors import envelope, next_action
+from workflows.selectors import envelope, next_action, told_in_list
 from workflows.tables import about, outcome_words
 
 R = RunStatus
@@ -46,6 +49,10 @@ STAGES: Final = {
     "approve": "approve: acts after a person's approval",
     "execute": "execute: acts by itself where the policy allows it",
 }
+ORIGINAL: Final = {
+    RunKind.REPLAY.value: "Replay of", RunKind.UNDO.value: "Takes back what was done in",
+    RunKind.REST.value: "Does the rest of",
+}  # fmt: skip
 NEEDS_A_PERSON: Final = {
     R.WAITING_FOR_APPROVAL: "a person decides",
     R.MANUAL_REPAIR: "a person asks anew for what is wanted, or cancels this run",
@@ -91,10 +98,17 @@ class RunScreen:
     events: tuple[EventRow, ...]
     more_events: bool
     history_href: str
+    story_href: str
+    """Its whole story, for readers of the history; empty for others."""
     correct_href: str
     """Where this reader may correct the outcome; empty while the run is live, and for other roles."""
     cancel_href: str
     """Where this reader may cancel it; empty once it has ended, and for other roles."""
+    hold_href: str
+    """The freeze or open circuit that holds it; empty while nothing does."""
+    replay_of: str
+    """Of a replay: the beginning of its original's id, and where that stands; empty for other runs."""
+    original_href: str
     packets: str
     """The address of the fragment with what stopped here; the repair desk lies above this app."""
     envelope: str
@@ -103,7 +117,7 @@ class RunScreen:
 def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen:
     """The page of a run for this reader; events lead to the history only for those who may read it."""
     run, reads_history = story.run, may_read_history(membership)
-    may_open = can_role(membership, *READERS)
+    may_open, whole = can_role(membership, *READERS), can_role(membership, *SEES_PERSONAL)
     rows = events(run.tenant_id, Filters(run_id=run.pk))[: MOST_EVENTS + 1]
     shown = event_rows(rows, linked=reads_history)
     document = envelope(run)
@@ -112,15 +126,19 @@ def run_screen(story: Story, membership: Membership, now: datetime) -> RunScreen
         workflow_href=reverse("workflows:runs") + f"?workflow={run.workflow}", status=run.status,
         ui=state_ui("run", run.status), says=says(run), until=run.waiting_until,
         then=then(run.on_expiry) if run.waiting_until else "", final=run.status in R.final_states,
-        version=story.version, here=reverse("workflows:run", args=[run.pk]), told=visible(run.user_message),
+        version=story.version, here=reverse("workflows:run", args=[run.pk]),
+        told="" if is_replay(run) else visible(run.user_message if whole else told_in_list(run)),
         outcome=outcome_words(run), done=sum(step.status in StepStatus.final_states for step in story.steps),
-        steps=step_cards(story, now, may_open=may_open), now=now_facts(story),
+        steps=step_cards(story, now, may_open=may_open), now=now_facts(story, whole=whole),
         source=source_facts(story, may_open=may_open),
         versions=version_facts(document, run), events=tuple(shown[:MOST_EVENTS]),
         more_events=len(shown) > MOST_EVENTS,
         history_href=reverse("audit:history") + f"?run={run.pk}" if reads_history else "",
+        story_href=reverse("explorer:run", args=[run.pk]) if reads_history else "",
         correct_href=_correct_href(run, membership), cancel_href=_cancel_href(run, membership),
-        packets=f"/repair/run/{run.pk}/",
+        hold_href=_hold_href(story), packets=f"/repair/run/{run.pk}/",
+        replay_of=str(run.original_id)[:8] if is_replay(run) else "",
+        original_href=reverse("workflows:run", args=[run.original_id]) if is_replay(run) else "",
         envelope=visible(json.dumps(document, indent=1, ensure_ascii=True)).replace("↵", ""),
     )  # fmt: skip
 
@@ -135,6 +153,11 @@ def _cancel_href(run: Run, membership: Membership) -> str:
         run.status not in R.final_states and not run.cancel_requested_at and can_role(membership, *CANCELLERS)
     )
     return reverse("workflows:cancel", args=[run.pk]) if may else ""
+
+
+def _hold_href(story: Story) -> str:
+    held = next((command for command in story.commands.values() if command.hold_id), None)
+    return reverse("workflows:hold", args=[held.hold_id]) if held else ""
 
 
 def _target(story: Story) -> str:
@@ -156,7 +179,12 @@ def says(run: Run) -> str:
     return sentence
 
 
-def now_facts(story: Story) -> tuple[Fact, ...]:
+def own_words(words: str, whole: bool) -> str:
+    return visible(words) if whole or not words else "in somebody's own words, not shown to your role"
+
+
+def now_facts(story: Story, *, whole: bool) -> tuple[Fact, ...]:
+    """``whole``: with what people wrote in their own words, for roles that are shown personal data."""
     run, facts = story.run, []
     if run.status not in R.final_states:
         held = next((command.hold_reason for command in story.commands.values() if command.hold_reason), "")
@@ -166,15 +194,17 @@ def now_facts(story: Story) -> tuple[Fact, ...]:
     if run.outcome:
         facts.append(Fact("Outcome", outcome_words(run)))
     if run.correction_reason:
-        facts.append(Fact("Corrected because", visible(run.correction_reason)))
+        facts.append(Fact("Corrected because", own_words(run.correction_reason, whole)))
     if run.failure_code:
         facts.append(Fact("Case", code_words(run.failure_code)))
     facts.append(Fact("Next action", NEEDS_A_PERSON.get(R(run.status)) or NEXT[next_action(run)]))
     if run.cancel_requested_at:
-        facts += [Fact("Cancel asked", visible(run.cancel_reason), at=run.cancel_requested_at)]
+        facts += [Fact("Cancel asked", own_words(run.cancel_reason, whole), at=run.cancel_requested_at)]
     facts.append(Fact("Stage of the workflow", STAGES.get(run.stage, run.stage)))
     facts += [Fact("Arrived", "", at=run.created_at), Fact("Started", "", at=run.started_at)]
     facts += [Fact("Ended", "", at=run.finished_at)] if run.finished_at else []
+    called = callback_line(run)
+    facts += [Fact("Called back", called)] if called else []
     return tuple(facts)
 
 
@@ -201,7 +231,11 @@ def source_facts(story: Story, *, may_open: bool) -> tuple[Fact, ...]:
     )
     if run.original_id:
         facts.append(
-            Fact("Replay of", str(run.original_id)[:8], href=reverse("workflows:run", args=[run.original_id]))
+            Fact(
+                ORIGINAL[run.kind],
+                str(run.original_id)[:8],
+                href=reverse("workflows:run", args=[run.original_id]),
+            )
         )
     return tuple(facts)
 

@@ -170,7 +170,8 @@ def proposal_card(story: Story, proposal: Proposal) -> ProposalCard:
 def vote_line(vote: Decision) -> VoteLine:
     tone, icon, word = DECIDED[vote.kind]
     who = visible(str(vote.user)) if vote.user else f"Rule {visible(vote.rule)}, version {vote.rule_version}"
-    said = visible(vote.reason or code_words(vote.reason_code))
+    # Their own words stand on the proposal's page, for the roles that are shown personal data.
+    said = code_words(vote.reason_code)
     return VoteLine(tone, icon, f"{who} {word}", vote.view_digest, vote.at, said)
 
 

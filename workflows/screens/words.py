@@ -4,6 +4,7 @@ from typing import Final
 
 from common.display import visible
 from workflows import registry
+from workflows.counteractions import BETWEEN
 from workflows.enums import HoldReason, OnExpiry, RunStatus, StepKind, StepStatus, WaitingFor
 from workflows.models import Run, Step
 from workflows.registry import UnknownWorkflow
@@ -96,8 +97,16 @@ def then(on_expiry: str) -> str:
     return THEN[OnExpiry(on_expiry)] if on_expiry else "goes on by itself"
 
 
+FOLLOWS: Final = {"undo": "taken back", "twice": "its second effect"}
+
+
 def step_words(key: str) -> str:
-    return code_words(key).capitalize()
+    """``refund`` → *Refund*; of what follows its effect: *Refund, taken back*, *Refund, part 2*."""
+    stage, *after = key.split(BETWEEN)
+    parts = (
+        FOLLOWS.get(part) or (f"part {part}" if part.isdecimal() else code_words(part)) for part in after
+    )
+    return ", ".join((code_words(stage).capitalize(), *parts))
 
 
 def step_state(step: Step, *, unknown: bool, held: bool) -> tuple[str, str]:

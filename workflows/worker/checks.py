@@ -1,6 +1,6 @@
 """Does the approval still hold? The checks that need only the database, made by whoever holds the locks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,10 +10,13 @@ from approvals.enums import DecisionKind, ProposalStatus
 from approvals.models import Decision, Proposal
 from approvals.policies import approved_by_rule, standing_votes, valid_approvals
 from common.digests import contract_digest, same
+from common.sealed import readable
 from common.strictjson import JsonRefused
+from workflows import registry
 from workflows.contracts import read_contract
 from workflows.enums import VoidReason
 from workflows.models import Command
+from workflows.operations import Operation
 from workflows.worker.held import Held
 
 SHORTEST_PAUSE = timedelta(seconds=1)
@@ -26,30 +29,45 @@ def failed_check(held: Held, *, policy: int | None = None) -> VoidReason | None:
     ``policy`` is the current version where the caller holds the scope lock; else it is read without a lock, which
     is enough to end or to free a command, because the way to *sent* checks again.
     """
-    proposal = held.proposal
-    contract = intact_contract(proposal, held.command)
-    votes = standing_votes(proposal)
-    if contract is None or not _bound_to_this(proposal, votes):
-        return VoidReason.DIGEST
-    if _is_over(held):
-        return VoidReason.LAPSED
-    if contract["policy_version"] != (policy if policy is not None else current_policy(held.operation)):
-        return VoidReason.POLICY
-    if not _still_approved(proposal, votes):
-        return VoidReason.REVIEWER
+    proposal, votes = held.proposal, standing_votes(held.proposal)
+    reason = why_not(
+        proposal, intact_contract(proposal, held.command), votes, now=held.now,
+        policy=lambda: policy if policy is not None else current_policy(held.operation),
+        count=lambda: valid_approvals(proposal, votes, lock=True),
+    )  # fmt: skip
+    if reason is not None:
+        return reason
     # The people's rows were locked, perhaps after a wait: it is the time after the last lock that counts.
     held.now = held.clock()
-    return VoidReason.LAPSED if _is_over(held) else None
+    return VoidReason.LAPSED if _is_over(proposal, held.now) else None
 
 
-def _is_over(held: Held) -> bool:
-    return held.proposal.execute_by is None or held.now >= held.proposal.execute_by
+def why_not(
+    proposal: Proposal, contract: Mapping[str, Any] | None, votes: Sequence[Decision], *, now: datetime,
+    policy: Callable[[], int | None], count: Callable[[], int],
+) -> VoidReason | None:  # fmt: skip
+    """The checks themselves, in their order, on what was read under the locks.
+
+    ``contract`` is what `intact_contract` found, ``policy`` says the current version, ``count`` counts the valid
+    approvals. What is over is over, also where nobody here knows the operation and so its policy.
+    """
+    if contract is None or not _bound_to_this(proposal, votes):
+        return VoidReason.DIGEST
+    if _is_over(proposal, now):
+        return VoidReason.LAPSED
+    if contract["policy_version"] != policy():
+        return VoidReason.POLICY
+    return None if _still_approved(proposal, votes, count) else VoidReason.REVIEWER
+
+
+def _is_over(proposal: Proposal, now: datetime) -> bool:
+    return proposal.execute_by is None or now >= proposal.execute_by
 
 
 def intact_contract(proposal: Proposal, command: Command) -> Mapping[str, Any] | None:
     """The stored contract if it hashes to the approved digest and is about this very command; else None."""
-    stored = bytes(proposal.contract)
-    if not same(contract_digest(stored), proposal.digest):
+    stored = readable(proposal, "contract")
+    if stored is None or not same(contract_digest(stored), proposal.digest):
         return None
     try:
         contract = read_contract(stored)
@@ -87,12 +105,12 @@ def current_policy(operation: Any, *, lock: bool = False) -> int | None:
     return row[0] if row is not None else None
 
 
-def _still_approved(proposal: Proposal, votes: Sequence[Decision]) -> bool:
+def _still_approved(proposal: Proposal, votes: Sequence[Decision], count: Callable[[], int]) -> bool:
     if proposal.status != ProposalStatus.APPROVED:
         return False
     if proposal.needed == 0 and approved_by_rule(proposal, votes):
         return True
-    return valid_approvals(proposal, votes, lock=True) >= max(1, proposal.needed)
+    return count() >= max(1, proposal.needed)
 
 
 def tries_left(held: Held) -> bool:
@@ -112,12 +130,14 @@ LONGEST_PAUSE = timedelta(minutes=10)
 
 
 def settles_at(held: Held) -> datetime:
-    """From when on *not found* counts: the last request may have left as late as its deadline, and then the provider
-    has its settle time. For a command that was sent.
-    """
-    assert held.command.last_sent_at is not None
-    after: timedelta = held.operation.call_deadline + held.operation.settle_time
-    return held.command.last_sent_at + after
+    """From when on *not found* counts, for a command that was sent."""
+    return settled_from(held.command, held.operation)
+
+
+def settled_from(command: Command, operation: Operation[Any]) -> datetime:
+    """The last request may have left as late as its deadline, and then the provider has its settle time."""
+    assert command.last_sent_at is not None
+    return command.last_sent_at + operation.call_deadline + operation.settle_time
 
 
 def next_look(held: Held) -> datetime:
@@ -125,5 +145,7 @@ def next_look(held: Held) -> datetime:
     and once as soon as *no* counts too.
     """
     pause = min(FIRST_LOOK * float(2 ** min(held.command.lookups, 12)), LONGEST_PAUSE)
+    if not registry.knows(held.command.operation, held.command.operation_version):
+        return held.now + pause  # code that knows it will ask
     settled = settles_at(held)
     return settled if held.now < settled < held.now + pause else held.now + pause

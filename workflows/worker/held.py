@@ -13,8 +13,8 @@ from common.clock import Clock
 from common.tx import require_transaction
 from workflows import registry
 from workflows.actions.cancelling import cancel_steps
-from workflows.actions.decided import move_command
-from workflows.actions.proposing import reissue
+from workflows.actions.decided import move_command, save_command
+from workflows.actions.proposing import can_reissue, reissue
 from workflows.actions.settle import (
     case_or_none,
     end_by_case,
@@ -24,9 +24,10 @@ from workflows.actions.settle import (
     steps_of,
 )
 from workflows.endings import StepEnd, apply_ending
-from workflows.enums import CommandStatus, SettledBy
+from workflows.enums import CommandStatus, HoldReason, SettledBy
 from workflows.hooks import Stop, settled, stopped
-from workflows.models import Attempt, Command, Run, Step
+from workflows.models import Attempt, Command, Hold, Run, Step
+from workflows.scope import holds_in_force
 from workflows.settling import Move, Settlement
 from workflows.waits import wait_for_person
 
@@ -48,6 +49,19 @@ class Held:
     def move(self, move: str, why: str = "", /, **arguments: Any) -> None:
         """Make one transition of the command, save it and write its event."""
         move_command(self.command, move, self.by, why, digest=self.proposal.digest, **arguments)
+
+    @cached_property
+    def hold_on(self) -> Hold | None:
+        """The freeze or open circuit that this command falls under. True until commit only within the scope lock."""
+        return holds_in_force([self.command.tenant_id]).on(self.command, self.proposal)
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.hold_on is not None and self.hold_on.reason == HoldReason.FREEZE
+
+    @property
+    def circuit_is_open(self) -> bool:
+        return self.hold_on is not None and self.hold_on.reason == HoldReason.CIRCUIT
 
     @cached_property
     def attempt(self) -> Attempt | None:
@@ -78,12 +92,13 @@ def make_move(
     before, why = held.command.status, code or str(settlement.void_reason or "")
     match settlement.move:
         case Move.STAY:
+            _stay_held(held)
             return
         case Move.FREE:
             held.move("free", why, due_at=due_at)
         case Move.HOLD:
             assert settlement.hold_reason is not None
-            held.move("hold", settlement.hold_reason, reason=settlement.hold_reason)
+            held.move("hold_back", settlement.hold_reason, reason=settlement.hold_reason, hold=held.hold_on)
         case Move.VOID:
             assert settlement.void_reason is not None
             held.move("make_void", why, at=held.now, reason=settlement.void_reason, by=by)
@@ -92,6 +107,14 @@ def make_move(
         case other:
             raise AssertionError(f"{other} is no settlement")
     conclude(held, was_unknown=before == CommandStatus.UNKNOWN)
+
+
+def _stay_held(held: Held) -> None:
+    """What held it is lifted, and something else holds it still: from now on it waits for that."""
+    command, other = held.command, held.hold_on
+    if command.status == CommandStatus.HELD and other is not None and other.pk != command.hold_id:
+        command.hold, command.hold_reason = other, HoldReason(other.reason)
+        save_command(command, command.status, by=held.by, reason="still held", digest=held.proposal.digest)
 
 
 def conclude(held: Held, *, was_unknown: bool = False) -> None:
@@ -119,7 +142,13 @@ def _carry_over(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
         case StepEnd.PERSON:
             settled(run, step.key, command.status, by=held.by, at=held.now)
             _ask_a_person_unless_foreseen(held, run, step, steps)
+        case StepEnd.APPROVAL_OF_NEXT_VERSION if not can_reissue(proposal):
+            settled(run, step.key, command.status, by=held.by, at=held.now)
+            open_packet(
+                held, run, step, "command_digest", _SUMMARIES["digest"].format(nothing="Nothing happened")
+            )
         case StepEnd.APPROVAL_OF_NEXT_VERSION:
+            settled(run, step.key, command.status, by=held.by, at=held.now)
             reissue(run, step, proposal, by=held.by, clock=held.clock, now=held.now)
         case StepEnd.CANCELLED:
             cancel_steps(steps, by=held.by, now=held.now)
@@ -136,6 +165,8 @@ _SUMMARIES = {
     "digest": "The stored contract is not what was approved. {nothing}.",
     "unknown": "A request went out and no complete answer came back. Nobody knows yet whether it happened.",
     "key_reused": "The provider says that this key came before with other parameters. Nobody knows what happened.",
+    "restored": "A backup was restored. Whether this was done after the backup was made, nobody knows yet.",
+    "late_effect": "A late answer says that it happened, after this had ended otherwise. It may have happened twice.",
     "earlier_effect": "The same thing happened before, or may have happened. Nothing was sent.",
     "credential_refused": "The provider refused our credential: it was revoked, or it is stale. Nothing happened.",
     "quarantined": "A worker ended each time it took this action. Nothing was sent.",
@@ -145,11 +176,11 @@ _SUMMARIES = {
 def _ask_a_person_unless_foreseen(held: Held, run: Run, step: Step, steps: list[Step]) -> None:
     """A refusal that the exception table foresees ends the run as its row says; all else goes to a person."""
     command = held.command
-    foreseen = case_or_none(registry.workflow(run.workflow), command.failure_code)
+    foreseen = case_or_none(registry.promised(run), command.failure_code)
     if command.status == CommandStatus.REFUSED and foreseen is not None:
         end_by_case(run, step, foreseen, steps, by=held.by, now=held.now)
         return
-    run.user_message = run.user_message or registry.workflow(run.workflow).contract.stopped_tell
+    run.user_message = run.user_message or registry.contract_of(run.workflow).stopped_tell
     cause = command.void_reason or command.status
     why = _SUMMARIES.get(command.failure_code if not command.void_reason else "") or _SUMMARIES[cause]
     nothing = "Nothing was sent" if command.first_sent_at is None else "Nothing happened"
@@ -157,7 +188,7 @@ def _ask_a_person_unless_foreseen(held: Held, run: Run, step: Step, steps: list[
 
 
 def open_packet(held: Held, run: Run, step: Step, cause: str, summary: str) -> None:
-    owner = registry.workflow(run.workflow).contract.owner
+    owner = registry.contract_of(run.workflow).owner
     stopped(
         Stop(run, step.key, cause, summary, owner, held.command.pk, held.proposal.pk), by=held.by, at=held.now
     )
@@ -167,6 +198,15 @@ def report_unknown(held: Held) -> None:
     """The outcome is not known: open a packet beside the reconciler's own look-ups, and let the run say so."""
     run = lock_run(held.command.tenant_id, held.command.run_id)
     step = next(step for step in steps_of(run) if step.pk == held.command.step_id)
-    cause = "key_reused" if held.command.failure_code == "key_reused" else "unknown"
+    cause = (
+        held.command.failure_code if held.command.failure_code in ("key_reused", "restored") else "unknown"
+    )
     open_packet(held, run, step, f"command_{cause}", _SUMMARIES[cause])
     settle_run(run, by=held.by, now=held.now)
+
+
+def report_late_effect(held: Held) -> None:
+    """What came back late contradicts how the command ended. The end stays as it is; people look at the provider."""
+    run = lock_run(held.command.tenant_id, held.command.run_id)
+    step = next(step for step in steps_of(run) if step.pk == held.command.step_id)
+    open_packet(held, run, step, "late_effect", _SUMMARIES["late_effect"])

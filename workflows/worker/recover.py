@@ -11,14 +11,16 @@ from django.db import connection
 
 from audit.actors import Actor
 from common.clock import Clock
+from common.content_keys import known_names, locked
+from common.crashpoints import crashpoint
 from common.rounds import each
 from common.tx import action
-from workflows.crashpoints import crashpoint
-from workflows.enums import CommandStatus, SettledBy
+from workflows.enums import CommandStatus, Lane, SettledBy
 from workflows.models import Attempt
 from workflows.settling import Move, Settlement, after_lease
 from workflows.worker.checks import failed_check
 from workflows.worker.held import Held, conclude, hold, make_move
+from workflows.worker.send import GIVEN_BACK
 from workflows.worker.store import lose_track
 
 C = CommandStatus
@@ -26,16 +28,17 @@ LEASE_OVER = "lease_over"
 QUARANTINE_AFTER = 5
 """Claims of one command from which no worker came back, after which a person looks."""
 
-_OVER = """
-    SELECT tenant_id, proposal_id FROM workflows_command
-    WHERE status IN ('claimed', 'sent') AND lease_until < clock_timestamp() ORDER BY lease_until LIMIT %s
-"""
+_OVER = f"""
+    SELECT tenant_id, proposal_id FROM workflows_command c
+    WHERE status IN ('claimed', 'sent') AND lease_until < clock_timestamp() AND NOT {locked("c")}
+    ORDER BY lease_until LIMIT %(limit)s
+"""  # noqa: S608 - our own text
 
 
 def recover_lost(*, by: Actor, clock: Clock, limit: int = 100) -> int:
     """Settle every command whose worker is gone, each in a transaction of its own; returns how many."""
     with connection.cursor() as cursor:
-        cursor.execute(_OVER, [limit])
+        cursor.execute(_OVER, {"limit": limit, "keys": known_names()})
         rows = cursor.fetchall()
     return each(rows, lambda row: _recover(*row, by=by, clock=clock), what="recover")
 
@@ -55,11 +58,12 @@ def _recover(tenant_id: UUID, proposal_id: UUID, *, by: Actor, clock: Clock) -> 
     return move is not Move.STAY
 
 
-_LAPSED = """
+_LAPSED = f"""
     SELECT c.tenant_id, c.proposal_id FROM workflows_command c JOIN approvals_proposal p ON p.id = c.proposal_id
     WHERE c.status IN ('ready', 'retry_wait', 'held') AND p.execute_by <= clock_timestamp()
-    ORDER BY p.execute_by LIMIT %s
-"""
+      AND NOT {locked("c")}
+    ORDER BY p.execute_by LIMIT %(limit)s
+"""  # noqa: S608 - our own text
 
 
 def void_lapsed(*, by: Actor, clock: Clock, limit: int = 100) -> int:
@@ -67,7 +71,7 @@ def void_lapsed(*, by: Actor, clock: Clock, limit: int = 100) -> int:
     no worker has its version. Without this it would look as if it were about to be executed. Returns how many.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_LAPSED, [limit])
+        cursor.execute(_LAPSED, {"limit": limit, "keys": known_names()})
         rows = cursor.fetchall()
     return each(rows, lambda row: _void_lapsed(*row, by=by, clock=clock), what="void_lapsed")
 
@@ -102,11 +106,15 @@ def _free(held: Held) -> None:
         held.move("give_up", "quarantined", at=held.now, by=SettledBy.CHECK, code="quarantined")
         conclude(held)
         return
+    # From now on it is claimed alone: whoever was claimed together with it shall not be lost with it again.
+    held.command.lane = Lane.REPROCESS
     held.move("free", "lease over", due_at=held.now + timedelta(seconds=lost - 1))
 
 
 def _lost_in_a_row(held: Held) -> int:
+    """What was given back in between says nothing: its worker never came to it."""
     attempts = (
-        Attempt.objects.filter(command=held.command).order_by("-number").values_list("outcome", flat=True)
-    )
+        Attempt.objects.filter(command=held.command).exclude(outcome=GIVEN_BACK)
+        .order_by("-number").values_list("outcome", flat=True)
+    )  # fmt: skip
     return len(list(takewhile(lambda outcome: outcome == LEASE_OVER, attempts[:QUARANTINE_AFTER])))

@@ -1,0 +1,36 @@
+"""What a bundle of the history has of runs, their steps, and what was done: rows without contents."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from workflows.models import Attempt, Command, Run, Step
+
+AT_ONCE: Final = 2000
+_RUN: Final = (
+    "status", "kind", "original_id", "workflow", "workflow_version", "requested_by", "outcome", "corrected_outcome",
+)  # fmt: skip
+_STEP: Final = ("run_id", "key", "status", "proposal_id", "generation")
+_COMMAND: Final = (
+    "proposal_id", "run_id", "step_id", "operation", "operation_version", "provider", "target", "idempotency_key",
+    "status", "effect", "settled_by", "provider_reference", "tries",
+)  # fmt: skip
+_ATTEMPT: Final = ("command_id", "number", "status", "outcome", "sent_at", "ended_at")
+
+
+def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
+    """Runs, steps, commands, attempts."""
+    for table, model, names, way in (
+        ("run", Run, _RUN, "pk"), ("step", Step, _STEP, "run_id"), ("command", Command, _COMMAND, "run_id"),
+        ("attempt", Attempt, _ATTEMPT, "command__run_id"),
+    ):  # fmt: skip
+        found = model._default_manager.filter(tenant_id=tenant_id, **({way: run_id} if run_id else {}))
+        for row in found.order_by("pk").values("pk", *names).iterator(chunk_size=AT_ONCE):
+            yield {"table": table, "id": str(row["pk"]), **{name: _plain(row[name]) for name in names}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return str(value) if isinstance(value, UUID) else value
