@@ -29,6 +29,19 @@ ASK_AGAIN_CAUSES: Final = (
 )  # fmt: skip
 STALLED_CAUSES: Final = ("stalled", "nobody_looked", "turn_never_came")
 
+
+def class_of(cause: str) -> str:
+    """The section that a packet's cause alone leads to."""
+    for section, causes in (
+        (UNKNOWN, UNKNOWN_CAUSES),
+        (ASK_AGAIN, ASK_AGAIN_CAUSES),
+        (STALLED, STALLED_CAUSES),
+    ):
+        if cause in causes:
+            return section
+    return PERSON
+
+
 # The first that applies: what nobody knows comes before why somebody was called.
 _SECTION: Final = Case(
     When(Q(command_status=CommandStatus.UNKNOWN) | Q(cause__in=UNKNOWN_CAUSES), then=Value(UNKNOWN)),
