@@ -24,3 +24,12 @@ class RefundArguments(Arguments):
     note: Annotated[str, TextType(max_length=2000)] = arg(
         "", label="Note for the reviewer", data_class="personal", material=False
     )
+
+
+class ReversalArguments(Arguments):
+    """Which refund of which order is called back, and how much it was."""
+
+    order: Annotated[str, IdentifierType(max_length=32)] = arg(label="Order", data_class="business")
+    refund: Annotated[str, IdentifierType(max_length=32)] = arg(label="Refund", data_class="business")
+    amount: Money = arg(label="Amount", data_class="business")
+    currency: Currency = arg(label="Currency", data_class="business")

@@ -32,6 +32,16 @@ class Refund:
 
 
 @dataclass(frozen=True)
+class Reversal:
+    """What POST /reversals takes: a refund of an order, and how much that was."""
+
+    refund: str
+    order: str
+    amount: str
+    currency: str
+
+
+@dataclass(frozen=True)
 class Message:
     """What POST /messages takes: a mail in the merchant's name."""
 
@@ -71,12 +81,23 @@ def issue_refund(
     return _post(provider, "/refunds", _json(refund), key, deadline, if_match)
 
 
+def lookup_reversal(provider: Provider, key: str, *, deadline: Deadline) -> Outcome:
+    return _get(provider, "/reversals?" + urlencode({"key": key}), deadline)
+
+
+def reverse_refund(
+    provider: Provider, reversal: Reversal, *, key: str, if_match: str | None, deadline: Deadline
+) -> Outcome:
+    """Call a refund back once per ``key``, while the provider has not paid it out."""
+    return _post(provider, "/reversals", _json(reversal), key, deadline, if_match)
+
+
 def send_message(provider: Provider, message: Message, *, key: str, deadline: Deadline) -> Outcome:
     """Send a mail once per ``key``."""
     return _post(provider, "/messages", _json(message), key, deadline)
 
 
-def _json(body: Refund | Message) -> bytes:
+def _json(body: Refund | Reversal | Message) -> bytes:
     """The same bytes for the same values, because the provider compares bodies under one key byte by byte."""
     values = {name: value for name, value in vars(body).items() if value is not None}
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()

@@ -6,9 +6,12 @@ from typing import NoReturn
 
 from examples.refunds import messages, outcomes, stages
 from examples.refunds.operation import IssueRefund
+from examples.refunds.reversal import ReverseRefund
 from examples.refunds.schemas import OutsideAction, RefundRequest
 from workflows.authoring import (
+    Blocking,
     Contract,
+    Escalate,
     ExceptionCase,
     Malformed,
     OnExpiry,
@@ -33,9 +36,13 @@ class RefundTriage(Workflow):
     """A customer's message becomes an answer, or a refund that a person has approved."""
 
     name = "refund-triage"
-    version = 1
+    version = 3
     title = "Refund requests"
-    operations = (IssueRefund,)
+    # A person decides on each refund first. On stage "execute" small ones could go by rule, with ByException for what
+    # is unusual, or with BySample(share=Decimal("0.05")) for a look at one in twenty afterwards: docs/authoring.md.
+    review = Blocking()
+    escalate = (Escalate(left_share=Decimal("0.25"), role="owner"),)
+    operations = (IssueRefund, ReverseRefund)
     stages = (
         Stage("intake", stages.intake),
         Stage("normalize", stages.normalize),
@@ -76,9 +83,9 @@ class RefundDeskAgent(Workflow):
     """Outside agents propose refunds here, one action each; the same operation, policy and people."""
 
     name = "refund-desk-agent"
-    version = 1
+    version = 2
     title = "Refunds proposed by agents"
-    operations = (IssueRefund,)
+    operations = (IssueRefund, ReverseRefund)
     accepts_proposals = True
     stages = (Stage("action", _not_run, StepKind.SIDE_EFFECT),)
     contract = Contract(

@@ -14,6 +14,8 @@ DECLINED = (
     "We looked at your request and cannot refund this order. You can answer this message to explain more."
 )
 
+IN_PART = "A part of your refund is on its way. A person is looking at the rest, and you hear from us again."
+
 
 def with_the_refund(reason: str, amount: str, currency: str, order: str) -> str:
     """The text that goes out with the refund; it is part of what is approved."""

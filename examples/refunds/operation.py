@@ -1,4 +1,4 @@
-"""The one side effect of the example: a refund through the provider."""
+"""The side effect of the example: a refund through the provider. `reversal` takes it back."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -6,22 +6,25 @@ from decimal import Decimal
 from typing import Any
 
 from common.deadline import Deadline
-from common.outgoing import Answer, NotSent, Outcome
+from common.outgoing import Answer, Outcome
 from examples.refunds import client
+from examples.refunds.answers import found, observed
 from examples.refunds.arguments import RefundArguments
 from examples.refunds.policy import RefundPolicy
-from examples.refunds.site import provider_for
+from examples.refunds.reversal import ReverseRefund
+from examples.refunds.site import account_of, provider_for
 from examples.refunds.source import (
     READ_WITHIN,
     Customer,
     Order,
+    is_reversed,
     parsed,
     read_customer,
     read_order,
     read_refunds,
-    retry_after,
 )
 from workflows.authoring import (
+    REFERENCE,
     Affected,
     Call,
     Facts,
@@ -45,7 +48,7 @@ class IssueRefund(Operation[RefundArguments]):
     """
 
     name = "refunds.issue"
-    version = 1
+    version = 2
     title = "Refund a payment"
     provider = "refund-provider"
     arguments = RefundArguments
@@ -59,10 +62,14 @@ class IssueRefund(Operation[RefundArguments]):
     )
     decide_within = timedelta(hours=4)
     execute_within = timedelta(minutes=10)
+    editable = ("amount", "message")
     call_deadline = timedelta(seconds=8)
     settle_time = timedelta(seconds=30)
-    key_retention = timedelta(hours=24)
-    undo = "A refund cannot be taken back: the customer would have to pay again."
+    undo = (
+        "It can be called back for a day, as an action of its own; then the customer would have to pay again."
+    )
+    counter = ReverseRefund
+    counter_from = {"order": "order", "refund": REFERENCE, "amount": "amount", "currency": "currency"}
     second_person_from = Decimal(500)
 
     def look(self, site: Site, arguments: RefundArguments) -> Facts:
@@ -133,12 +140,16 @@ class IssueRefund(Operation[RefundArguments]):
             found.append(("other_address", "receipt_to", sentence))
         return tuple(found)
 
+    def account(self, site: Site) -> str:
+        return account_of(site)
+
     def earlier_effects(self, site: Site, arguments: RefundArguments) -> tuple[str, ...]:
         """Refunds of this order with this very amount. Others were shown to the reviewer, and the pin holds them."""
         same = Decimal(arguments.amount)
         return tuple(
             str(refund.get("id", "")) for refund in read_refunds(site, arguments.order)
-            if refund.get("currency") == arguments.currency and Decimal(str(refund.get("amount", "0"))) == same
+            if not is_reversed(refund) and refund.get("currency") == arguments.currency
+            and Decimal(str(refund.get("amount", "0"))) == same
         )  # fmt: skip
 
     def execute(self, call: Call[RefundArguments]) -> Observation:
@@ -167,15 +178,16 @@ class IssueRefund(Operation[RefundArguments]):
         return _found(refunds, call.arguments)
 
 
+KEPT = ("id", "order", "amount", "currency", "created_at")
+"""Of the provider's refund: nothing personal."""
+
+
 def _found(refunds: list[Any], arguments: RefundArguments) -> Finding:
-    """Under our key stands this very refund, nothing, or something else: that settles nothing."""
-    if not refunds:
-        return Finding("not_found")
-    ours = [refund for refund in refunds if _is_ours(refund, arguments) and refund.get("id")]
-    if not ours:
-        return Finding("no_answer", detail="another refund stands under this key")
-    detail = f"{len(refunds)} refunds under one key" if len(refunds) > 1 else ""
-    return Finding("happened", str(ours[0]["id"]), detail, _result(ours[0]))
+    return found(refunds, "refund", lambda refund: _is_ours(refund, arguments), KEPT)
+
+
+def _observed(outcome: Outcome, arguments: RefundArguments) -> Observation:
+    return observed(outcome, lambda refund: _is_ours(refund, arguments), KEPT)
 
 
 def _is_ours(refund: Mapping[str, Any], arguments: RefundArguments) -> bool:
@@ -194,25 +206,3 @@ def _is_usual(amount: Decimal, order: Order) -> bool:
 
 def _domain(address: str) -> str:
     return address.rpartition("@")[2]
-
-
-def _observed(outcome: Outcome, arguments: RefundArguments) -> Observation:
-    """The transport's outcome, unchanged. A success counts only with a reference and about this very refund."""
-    if isinstance(outcome, NotSent):
-        return Observation(sent=False, code=f"not_sent_{outcome.kind}", detail=outcome.detail)
-    if not isinstance(outcome, Answer):
-        return Observation(sent=True, code=f"no_answer_{outcome.kind}", detail=outcome.detail)
-    body = parsed(outcome)
-    ours = outcome.status < 300 and _is_ours(body, arguments) and body.get("id")
-    reference = str(body["id"]) if ours else ""
-    return Observation(
-        sent=True, status=outcome.status, reference=reference, code=str(body.get("code", "")),
-        retry_after=retry_after(outcome), body=_result(body) if reference else {},
-    )  # fmt: skip
-
-
-def _result(refund: Mapping[str, Any]) -> dict[str, str]:
-    """What is kept as the result: nothing personal."""
-    return {
-        key: str(refund[key]) for key in ("id", "order", "amount", "currency", "created_at") if key in refund
-    }

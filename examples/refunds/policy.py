@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import ClassVar
 
-from examples.refunds.arguments import RefundArguments
+from examples.refunds.arguments import RefundArguments, ReversalArguments
 from examples.refunds.source import Order
 from workflows.authoring import Facts, Policy, Test, Verdict, money_text
 
@@ -64,3 +64,25 @@ class RefundPolicy(Policy[RefundArguments]):
             Test(f"At most {money_text(small, currency)}", amount <= small, money_text(amount, currency)),
             Test(f"At most {money_text(large, currency)}", amount <= large, money_text(amount, currency)),
         )  # fmt: skip
+
+
+class ReversalPolicy(Policy[ReversalArguments]):
+    """Whoever got money must not lose it again by a rule: a person decides on each, and two on what is large."""
+
+    name = "reversal-policy"
+    version = 1
+
+    large: ClassVar[dict[str, Decimal]] = {
+        "EUR": Decimal(500), "USD": Decimal(500), "GBP": Decimal(500), "JPY": Decimal(80000), "KWD": Decimal(150),
+    }  # fmt: skip
+
+    def judge(self, arguments: ReversalArguments, facts: Facts) -> Verdict:
+        amount, large = Decimal(arguments.amount), self.large.get(arguments.currency, Decimal(0))
+        tests = (
+            Test(f"At most {money_text(large, arguments.currency)}", amount <= large,
+                 money_text(amount, arguments.currency)),
+        )  # fmt: skip
+        if amount > large:
+            because = f"More than {arguments.currency} {large} needs two people of {FINANCE}."
+            return Verdict("ask_two", "reversal.two_people", because, tests, FINANCE, risk=3)
+        return Verdict("ask_one", "reversal.one_person", "A person decides on each.", tests, DESK, risk=2)

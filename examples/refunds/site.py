@@ -3,6 +3,7 @@
 import json
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -22,6 +23,13 @@ def provider_for(site: Site) -> Provider:
     if key is None:
         raise CredentialRefused("this tenant has no key for the provider")
     return Provider(address.rstrip("/"), key)
+
+
+def account_of(site: Site) -> str:
+    """The provider's address and whose account there, as they are set now."""
+    address = urlsplit(str(getattr(settings, "PLACET_REFUNDS_URL", "")))
+    host = f"{address.hostname}:{address.port}" if address.port else address.hostname
+    return f"{host}, the account of {site.tenant}" if address.hostname else ""
 
 
 def _keys() -> dict[str, str]:

@@ -31,6 +31,7 @@ class Order:
     status: str
     placed_at: datetime
     refunds: tuple[Mapping[str, Any], ...]
+    """Those that stand."""
     items: tuple[Mapping[str, Any], ...]
     etag: str
 
@@ -70,7 +71,8 @@ def read_order(site: Site, order: str) -> Order | None:
         return Order(
             id=body["id"], customer=body["customer"], currency=body["currency"], paid=Decimal(body["paid"]),
             refunded=Decimal(body["refunded"]), remaining=Decimal(body["remaining"]), status=body["status"],
-            placed_at=datetime.fromisoformat(body["placed_at"]), refunds=tuple(body["refunds"]),
+            placed_at=datetime.fromisoformat(body["placed_at"]),
+            refunds=tuple(refund for refund in body["refunds"] if not is_reversed(refund)),
             items=tuple(body["items"]), etag=answer.headers["etag"],
         )  # fmt: skip
     except (KeyError, ArithmeticError, TypeError, ValueError) as error:
@@ -88,8 +90,13 @@ def read_customer(site: Site, customer: str) -> Customer | None:
         raise SourceDown("the provider's customer has another form than agreed") from error
 
 
+def is_reversed(refund: Mapping[str, Any]) -> bool:
+    """Whether it was called back."""
+    return refund.get("status") == "reversed"
+
+
 def read_refunds(site: Site, order: str) -> tuple[Mapping[str, Any], ...]:
-    """All refunds of an order, oldest first; none for an order that is not there."""
+    """All refunds of an order, oldest first, those called back too; none for an order that is not there."""
     answer = _answer(client.get_refunds(provider_for(site), order, deadline=Deadline.after(READ_WITHIN)))
     return () if answer is None else tuple(_body(answer).get("refunds", ()))
 

@@ -174,6 +174,8 @@ def confirm(ctx: StageContext) -> Done:
     done = ctx.results.get("refund")
     if done is None:
         return Done({"message": messages.DECLINED})
+    if done.get("in_part"):
+        return Done({"message": messages.IN_PART})
     due, answer = ctx.results["policy"], done["answer"]
     amount, currency = answer.get("amount", due["amount"]), answer.get("currency", due["currency"])
     return Done({"message": messages.confirmation(amount, currency, due["order"]["id"], done["reference"])})

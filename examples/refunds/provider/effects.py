@@ -1,4 +1,4 @@
-"""What changes something: refunds and messages, each with its journal row in the same transaction."""
+"""What changes something: refunds, their reversals and messages, each with its journal row in the same transaction."""
 
 import sqlite3
 import time
@@ -9,6 +9,7 @@ from typing import Any
 from examples.refunds.provider.exchange import Refusal, Reply, Request
 from examples.refunds.provider.money import InvalidAmount, to_minor, to_text
 from examples.refunds.provider.store import (
+    REVERSIBLE_SECONDS,
     Store,
     body_hash,
     etag,
@@ -17,6 +18,8 @@ from examples.refunds.provider.store import (
     order_row,
     refund_document,
     refund_rows,
+    refunded,
+    reversal_document,
 )
 
 REFUND_FIELDS = {
@@ -27,6 +30,7 @@ REFUND_FIELDS = {
     "receipt_to": False,
     "message": False,
 }
+REVERSAL_FIELDS = {"refund": True, "order": True, "amount": True, "currency": True}
 MESSAGE_FIELDS = {"to": True, "subject": True, "text": True}
 REFUNDABLE = frozenset({"paid", "shipped", "delivered"})
 
@@ -142,13 +146,56 @@ def _amount(db: sqlite3.Connection, order: sqlite3.Row, body: dict[str, Any]) ->
         amount = to_minor(body["amount"], body["currency"])
     except InvalidAmount as error:
         raise Refusal(422, "invalid_amount", str(error)) from None
-    remaining = order["paid"] - sum(row["amount"] for row in refund_rows(db, order["tenant"], order["id"]))
+    remaining = order["paid"] - refunded(refund_rows(db, order["tenant"], order["id"]))
     if amount > remaining:
         left = to_text(max(remaining, 0), order["currency"])
         raise Refusal(422, "exceeds_paid", "More than what is left of the payment.", remaining=left)
     if amount == 0:
         raise Refusal(422, "invalid_amount", "The amount must be above zero.")
     return amount
+
+
+def _create_reversal(db: sqlite3.Connection, request: Request, body: dict[str, Any]) -> int:
+    """Call one refund back, whole, while it has not been paid out."""
+    refund = _reversible(db, request, body)
+    cursor = db.execute(
+        "INSERT INTO reversals (tenant, refund_id, order_id, amount, currency, key, body_hash, created_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            request.tenant,
+            refund["id"],
+            refund["order_id"],
+            refund["amount"],
+            refund["currency"],
+            request.key,
+            body_hash(request.body),
+            time.time(),
+        ),
+    )
+    sql = "UPDATE orders SET version = version + 1 WHERE tenant = ? AND id = ?"
+    db.execute(sql, (request.tenant, refund["order_id"]))
+    return cursor.lastrowid or 0
+
+
+def _reversible(db: sqlite3.Connection, request: Request, body: dict[str, Any]) -> sqlite3.Row:
+    order = order_row(db, request.tenant, body["order"])
+    found = [] if order is None else refund_rows(db, request.tenant, body["order"])
+    refund = next((row for row in found if refund_document(row)["id"] == body["refund"]), None)
+    if order is None or refund is None:
+        raise Refusal(404, "unknown_refund", "There is no such refund of this order.")
+    if refund["reversal"] is not None:
+        raise Refusal(409, "already_reversed", "This refund was called back before.")
+    wanted = request.headers.get("if-match")
+    if wanted not in (None, "*", etag(order)) and request.arrival is None:
+        raise Refusal(412, "stale_order", "The order has changed since it was read.", etag=etag(order))
+    if time.time() >= refund["created_at"] + REVERSIBLE_SECONDS:
+        raise Refusal(422, "paid_out", "This refund was paid out, and cannot be called back any more.")
+    if (to_text(refund["amount"], refund["currency"]), refund["currency"]) != (
+        body["amount"],
+        body["currency"],
+    ):
+        raise Refusal(422, "amount_mismatch", "A refund is called back as a whole: the amount is another.")
+    return refund
 
 
 def _create_message(db: sqlite3.Connection, request: Request, body: dict[str, Any]) -> int:
@@ -170,5 +217,6 @@ def _create_message(db: sqlite3.Connection, request: Request, body: dict[str, An
 
 KINDS = {
     "/refunds": Kind("refunds", REFUND_FIELDS, _create_refund, refund_document),
+    "/reversals": Kind("reversals", REVERSAL_FIELDS, _create_reversal, reversal_document),
     "/messages": Kind("messages", MESSAGE_FIELDS, _create_message, message_document),
 }

@@ -119,6 +119,14 @@ def garbled(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool
     return send(sock, Reply(reply.status, b'{"id": "re_'), request)
 
 
+def other_document(app: App, rule: Rule, request: Request, sock: socket.socket) -> bool:
+    """A complete answer with a good status about something else: another id, another order."""
+    reply = run(app, rule, request)
+    if isinstance(reply.body, dict):
+        reply.body = reply.body | {"id": "re_999999", "order": "another", "to": "another@example.com"}
+    return send(sock, reply, request)
+
+
 def _head(reply: Reply, framing: str) -> bytes:
     return f"HTTP/1.1 {reply.status} OK\r\nContent-Type: application/json\r\n{framing}\r\n\r\n".encode()
 
@@ -134,4 +142,5 @@ FAULTS: dict[str, Fault] = {
     "trickle": trickle,
     "flood": flood,
     "garbled": garbled,
+    "other_document": other_document,
 }

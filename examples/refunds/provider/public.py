@@ -1,4 +1,4 @@
-"""The public API: orders, customers, refunds and messages of the caller's tenant."""
+"""The public API: orders, customers, refunds, their reversals and messages of the caller's tenant."""
 
 import sqlite3
 import time
@@ -14,6 +14,7 @@ from examples.refunds.provider.store import (
     order_row,
     refund_document,
     refund_rows,
+    reversal_document,
 )
 from examples.refunds.provider.switches import Switches
 
@@ -32,7 +33,9 @@ class PublicApi:
             ("GET", 2, "customers"): self.get_customer,
             ("GET", 1, "refunds"): self.find_refunds,
             ("GET", 1, "messages"): self.find_messages,
+            ("GET", 1, "reversals"): self.find_reversals,
             ("POST", 1, "refunds"): self.post,
+            ("POST", 1, "reversals"): self.post,
             ("POST", 1, "messages"): self.post,
         }
 
@@ -86,6 +89,10 @@ class PublicApi:
 
     def find_messages(self, request: Request) -> Reply:
         return Reply(200, {"messages": [message_document(row) for row in self._by_key("messages", request)]})
+
+    def find_reversals(self, request: Request) -> Reply:
+        rows = self._by_key("reversals", request)
+        return Reply(200, {"reversals": [reversal_document(row) for row in rows]})
 
     def _by_key(self, table: str, request: Request) -> list[sqlite3.Row]:
         if not self._shows_keys():

@@ -28,6 +28,11 @@ CREATE TABLE IF NOT EXISTS refunds (
   body_hash TEXT NOT NULL, created_at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS refunds_by_order ON refunds (tenant, order_id);
 CREATE INDEX IF NOT EXISTS refunds_by_key ON refunds (tenant, key);
+CREATE TABLE IF NOT EXISTS reversals (
+  id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, refund_id INTEGER NOT NULL UNIQUE, order_id TEXT NOT NULL,
+  amount INTEGER NOT NULL, currency TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL,
+  created_at REAL NOT NULL);
+CREATE INDEX IF NOT EXISTS reversals_by_key ON reversals (tenant, key);
 CREATE TABLE IF NOT EXISTS messages (
   id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, recipient TEXT NOT NULL, subject TEXT NOT NULL,
   text TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, created_at REAL NOT NULL);
@@ -38,6 +43,8 @@ CREATE TABLE IF NOT EXISTS journal (
   effect_at REAL, status INTEGER, fault TEXT, ref TEXT);
 CREATE INDEX IF NOT EXISTS journal_by_key ON journal (key);
 """
+REVERSIBLE_SECONDS = 24 * 3600.0
+"""For so long a refund lies with the provider and can be called back; then it is paid out."""
 
 
 class Store:
@@ -110,7 +117,10 @@ def moment(seconds: float | None) -> str | None:
 
 
 def refund_document(row: sqlite3.Row, *, with_key: bool = True) -> dict[str, Any]:
-    """A refund as every answer shows it; computed from the row, so a repetition gets the same."""
+    """A refund as every answer shows it; computed from the row, so a repetition gets the same. Of a refund that is read
+    with its reversal, that too.
+    """
+    reversal = row["reversal"] if "reversal" in row.keys() else None  # noqa: SIM118 - a row is no mapping
     document = {
         "id": f"re_{row['id']:06d}",
         "order": row["order_id"],
@@ -118,10 +128,25 @@ def refund_document(row: sqlite3.Row, *, with_key: bool = True) -> dict[str, Any
         "currency": row["currency"],
         "reason": row["reason"],
         "receipt_to": row["receipt_to"],
+        "status": "completed" if reversal is None else "reversed",
+        "created_at": moment(row["created_at"]),
+        "reversible_until": moment(row["created_at"] + REVERSIBLE_SECONDS),
+    }
+    document |= {} if reversal is None else {"reversal": f"rv_{reversal:06d}"}
+    return document | {"key": row["key"]} if with_key else document
+
+
+def reversal_document(row: sqlite3.Row) -> dict[str, Any]:
+    return {
+        "id": f"rv_{row['id']:06d}",
+        "refund": f"re_{row['refund_id']:06d}",
+        "order": row["order_id"],
+        "amount": to_text(row["amount"], row["currency"]),
+        "currency": row["currency"],
         "status": "completed",
+        "key": row["key"],
         "created_at": moment(row["created_at"]),
     }
-    return document | {"key": row["key"]} if with_key else document
 
 
 def message_document(row: sqlite3.Row) -> dict[str, Any]:
@@ -141,8 +166,18 @@ def order_row(db: sqlite3.Connection, tenant: str, order: str) -> sqlite3.Row | 
 
 
 def refund_rows(db: sqlite3.Connection, tenant: str, order: str) -> list[sqlite3.Row]:
-    sql = "SELECT * FROM refunds WHERE tenant = ? AND order_id = ? ORDER BY id"
+    """Each with the number of its reversal, where it was called back."""
+    sql = (
+        "SELECT refunds.*, reversals.id AS reversal FROM refunds"
+        " LEFT JOIN reversals ON reversals.refund_id = refunds.id"
+        " WHERE refunds.tenant = ? AND refunds.order_id = ? ORDER BY refunds.id"
+    )
     return db.execute(sql, (tenant, order)).fetchall()
+
+
+def refunded(rows: list[sqlite3.Row]) -> int:
+    """What stands of these refunds, in the smallest unit."""
+    return sum(row["amount"] for row in rows if row["reversal"] is None)
 
 
 def etag(order: sqlite3.Row) -> str:
@@ -152,16 +187,16 @@ def etag(order: sqlite3.Row) -> str:
 
 def order_document(db: sqlite3.Connection, order: sqlite3.Row, *, with_keys: bool = True) -> dict[str, Any]:
     refunds = refund_rows(db, order["tenant"], order["id"])
-    refunded = sum(row["amount"] for row in refunds)
+    returned = refunded(refunds)
     currency = order["currency"]
     return {
         "id": order["id"],
         "customer": order["customer"],
         "currency": currency,
         "paid": to_text(order["paid"], currency),
-        "refunded": to_text(refunded, currency),
-        "remaining": to_text(order["paid"] - refunded, currency),
-        "status": "refunded" if refunds and refunded >= order["paid"] else order["status"],
+        "refunded": to_text(returned, currency),
+        "remaining": to_text(order["paid"] - returned, currency),
+        "status": "refunded" if refunds and returned >= order["paid"] else order["status"],
         "placed_at": order["placed_at"],
         "items": json.loads(order["items"]),
         "refunds": [refund_document(row, with_key=with_keys) for row in refunds],

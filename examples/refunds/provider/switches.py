@@ -13,7 +13,7 @@ from examples.refunds.provider.exchange import Refusal, Request
 MODES = frozenset({"dedup", "lookup_only", "blind"})
 """dedup: the same key never acts twice. lookup_only: it does, but can be looked up. blind: neither."""
 
-EFFECT_PATHS = ("/refunds", "/messages")
+EFFECT_PATHS = ("/refunds", "/reversals", "/messages")
 
 EXECUTES = {
     "delay": True,
@@ -25,6 +25,7 @@ EXECUTES = {
     "trickle": True,
     "flood": True,
     "garbled": True,
+    "other_document": True,
 }
 """Every fault, and whether the request is executed unless the rule says otherwise."""
 
@@ -33,7 +34,7 @@ EXECUTES = {
 class Rule:
     """Which requests misbehave, and how.
 
-    Without ``on`` it matches requests that have an effect (POST /refunds, POST /messages); with ``on`` any
+    Without ``on`` it matches requests that have an effect (POST to one of `EFFECT_PATHS`); with ``on`` any
     request whose path starts so. ``next`` counts down to nothing; ``share`` picks by a generator seeded with
     ``seed``. ``seconds`` means: the delay; how late; how long a hanging connection is held; for a trickle,
     the time between two bytes.
