@@ -1,41 +1,59 @@
 """The public API, `/api/v1`: the routers of the apps, one way of authentication for each, and one shape of errors."""
 
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, InternalError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
-from access.auth import SessionAuth, TokenAuth
+from access.auth import SessionAuth
 from approvals import api as approvals_api
+from approvals import api_questions
 from audit import api as audit_api
+from common import unavailable
+from common.away import AWAY
 from common.errors import InvalidInput, NotFound, Refused
 from common.problems import (
     MEDIA_TYPE,
     BadRequest,
     BodyTooLarge,
     ServerError,
-    Unavailable,
     json_problem,
     problem,
 )
 from common.strictbody import QueryParser, schema_error
 from common.strictjson import JsonRefused
+from config.limits import TokenAuth
 from workflows import api as workflows_api
+from workflows import api_hooks, api_settling
 
 log = structlog.get_logger("placet.api")
 
 DESCRIPTION = """
 Automations start runs and propose actions; people decide on what they were shown; a worker does it once.
 
-Bearer tokens work on every call but those that decide: these take a signed-in session with its CSRF token and nothing
-else. Errors are problem documents (RFC 9457) whose `code` comes from a closed list. Each status answer has one
-`next_action`, and with `wait` a `retry_after` in seconds.
+Bearer tokens work on every call but those that decide, attest or ask again: these take a signed-in session with its
+CSRF token and nothing else. Errors are problem documents (RFC 9457) whose `code` comes from a closed list. Each status
+answer has one `next_action`, and with `wait` a `retry_after` in seconds.
 """.strip()
+
+
+def _problem(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+
+
+_ANYWHERE: Final = {
+    429: _problem("Too many requests in a short time; `Retry-After` says how long to wait."),
+    503: _problem("Not now: nothing was read or changed. `Retry-After` says how long to wait."),
+}
+_OF_A_RUN: Final = frozenset({"{run_id}", "{proposal_id}", "{command_id}", "{ref}"})
+_ERASED: Final = _problem("The content of the run was erased.")
 
 
 class PlacetAPI(NinjaAPI):
@@ -43,8 +61,10 @@ class PlacetAPI(NinjaAPI):
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
-        for operations in schema["paths"].values():
+        for path, operations in schema["paths"].items():
+            everywhere = _ANYWHERE | ({410: _ERASED} if _OF_A_RUN.intersection(path.split("/")) else {})
             for operation in operations.values():
+                operation["responses"] = everywhere | operation["responses"]
                 _name_problems(operation["responses"])
         return schema
 
@@ -61,9 +81,11 @@ api = PlacetAPI(
     parser=QueryParser(),
 )  # fmt: skip
 token_auth, session_auth = TokenAuth(), SessionAuth()
-for _router in (workflows_api.router, approvals_api.tokens, audit_api.router):
+for _router in (workflows_api.router, approvals_api.tokens, api_questions.router, audit_api.router):
     api.add_router("", _router, auth=token_auth)
 api.add_router("", approvals_api.sessions, auth=session_auth)
+api.add_router("", api_hooks.router, auth=None)
+api.add_router("", api_settling.sessions, auth=api_settling.SettlingAuth())
 
 
 @api.exception_handler(Refused)
@@ -111,13 +133,13 @@ def _suspicious(request: HttpRequest, error: SuspiciousOperation) -> HttpRespons
     return problem(request, BadRequest())
 
 
-@api.exception_handler(OperationalError)
-@api.exception_handler(InterfaceError)
-@api.exception_handler(InternalError)
 def _database_away(request: HttpRequest, error: Exception) -> HttpResponse:
     """The database is away, read-only, or too busy to give a lock in time: nothing was promised to anybody."""
-    log.warning("database unavailable", error=type(error).__name__, path=request.path)
-    return problem(request, Unavailable(retry_after=5))
+    return unavailable.answer(request, error)
+
+
+for _kind in AWAY:
+    api.exception_handler(_kind)(_database_away)
 
 
 @api.exception_handler(Exception)

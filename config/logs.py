@@ -14,6 +14,8 @@ from typing import Any
 import structlog
 from django.http import HttpRequest, HttpResponse
 
+from config import request_counters
+
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 MOST_CAUSES = 10
 
@@ -48,17 +50,20 @@ _SHARED: list[Any] = [
     structlog.processors.ExceptionRenderer(without_words),
 ]
 
+# One list for good: loggers keep the one that they began with, also when this is configured once more.
+_PROCESSORS: list[Any] = [
+    structlog.stdlib.filter_by_level,
+    *_SHARED,
+    structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+]
+
 log = structlog.get_logger("placet.request")
 
 
 def logging_config(*, level: str) -> dict[str, Any]:
     """The configuration for `logging.config.dictConfig`; sets structlog up as well."""
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *_SHARED,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=_PROCESSORS,
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
@@ -105,12 +110,14 @@ class RequestLogMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         start = time.perf_counter()
         response = self.get_response(request)
-        match = request.resolver_match
+        seconds, match = time.perf_counter() - start, request.resolver_match
+        route = match.route if match else None
+        request_counters.count(request.method, route, response.status_code, seconds)
         log.info(
             "request",
             method=request.method,
-            route=match.route if match else None,
+            route=route,
             status=response.status_code,
-            ms=round((time.perf_counter() - start) * 1000, 1),
+            ms=round(seconds * 1000, 1),
         )
         return response
