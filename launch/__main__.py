@@ -1,4 +1,4 @@
-"""`python -m launch up | manage ... | roles`. People call it through ./placet."""
+"""`python -m launch up | manage ... | signer ... | roles`. People call it through ./placet."""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ import psycopg
 from launch import LaunchError, roles
 from launch.datadir import DEFAULT
 from launch.manage import manage
+from launch.signer import signer
 from launch.up import up
 
 
@@ -21,6 +22,8 @@ def main(arguments: list[str]) -> int:
             return manage(arguments[1:], data_dir)
         if arguments[:1] == ["roles"]:
             return make_roles()
+        if arguments[:1] == ["signer"]:
+            return signer(arguments[1:], data_dir)
         return up(parse(arguments, data_dir))
     except (LaunchError, psycopg.Error) as error:
         print(error, file=sys.stderr)
@@ -28,15 +31,22 @@ def main(arguments: list[str]) -> int:
 
 
 def make_roles() -> int:
-    """Makes both roles and the database on a server of a team's own, from three addresses."""
-    names = ("DATABASE_ADMIN_URL", "DATABASE_OWNER_URL", "DATABASE_URL")
+    """Makes the roles and the database on a server of a team's own, from four addresses."""
+    names = (
+        "DATABASE_ADMIN_URL",
+        "DATABASE_OWNER_URL",
+        "DATABASE_URL",
+        "DATABASE_SYSTEM_URL",
+        "DATABASE_SIGNER_URL",
+    )
     missing = [name for name in names if not os.environ.get(name)]
     if missing:
         raise LaunchError(
-            f"Set {', '.join(missing)}: the addresses of a superuser, the owner and the application role."
+            f"Set {', '.join(missing)}: the addresses of a superuser, the owner, the application, "
+            "the system and the signer's role."
         )
-    admin, owner, app = (os.environ[name] for name in names)
-    roles.bootstrap(admin, owner_url=owner, app_url=app)
+    admin, owner, app, system, signer = (os.environ[name] for name in names)
+    roles.bootstrap(admin, owner_url=owner, app_url=app, system_url=system, signer_url=signer)
     return 0
 
 
@@ -50,6 +60,12 @@ def parse(arguments: list[str], data_dir: Path) -> argparse.Namespace:
     )
     command.add_argument(
         "--no-demo", dest="demo", action="store_false", help="without demo people and example provider"
+    )
+    command.add_argument(
+        "--no-signer",
+        dest="signer",
+        action="store_false",
+        help="where one runs elsewhere, under its own account",
     )
     command.add_argument(
         "--workers", type=int, default=2, help="how many commands are executed at a time (now 2)"

@@ -1,5 +1,7 @@
 """The data directory: everything of one installation that must survive a restart."""
 
+import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -83,6 +85,20 @@ class DataDir:
         return self.recall("secrets.json", name) or self.remember(
             "secrets.json", name, secrets.token_urlsafe(48)
         )
+
+    def content_key(self) -> Path:
+        """The file of the keys that contents are sealed under; made with one key where there is none.
+
+        It is never written again: to rotate, people put a new key before the old one.
+        """
+        path = self.path / "content.keys"
+        if not path.exists():
+            fresh = path.with_name(f".new-{path.name}.{os.getpid()}")
+            write_private(fresh, base64.b64encode(secrets.token_bytes(32)).decode() + "\n")
+            with contextlib.suppress(FileExistsError):
+                os.link(fresh, path)  # whoever was first: a key that is in use is not replaced
+            fresh.unlink()
+        return path
 
     def recall(self, file: str, name: str) -> Any:
         """A remembered value, or None."""

@@ -1,6 +1,7 @@
 """What the person at the terminal reads when everything runs."""
 
 import json
+import os
 from pathlib import Path
 
 _NOBODY = "  Nobody can sign in yet. Make a tenant and people: ./placet add_tenant, ./placet add_person"
@@ -15,8 +16,15 @@ Placet runs at {address}   (ready after {seconds:.1f} s)
 {people}
 
   Logs and data: {data}
+  {_mail(data)}
   Ctrl-C stops everything; the next start finds it as it was.
 """
+
+
+def _mail(data: Path) -> str:
+    if os.environ.get("PLACET_MAIL_URL"):
+        return "Mails go to the server in PLACET_MAIL_URL."
+    return f"No mail server (PLACET_MAIL_URL): mails become files in {data / 'mail'}, and notices stand in the app."
 
 
 def _people(demo_file: Path) -> str:

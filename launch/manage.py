@@ -22,13 +22,13 @@ def manage(arguments: list[str], data_dir: Path) -> int:
     data = DataDir(data_dir)
     backends = Backends(data, os.environ)
     try:
-        return _run(arguments, _environment(data, backends))
+        return _run(arguments, addresses_of(data, backends))
     finally:
         backends.stop()
         data.release()
 
 
-def _environment(data: DataDir, backends: Backends) -> dict[str, str]:
+def addresses_of(data: DataDir, backends: Backends) -> dict[str, str]:
     """A running launcher's addresses, else those of engines that are started now.
 
     While another command has its engines up for itself, this one waits for its turn.
@@ -49,10 +49,17 @@ def _environment(data: DataDir, backends: Backends) -> dict[str, str]:
 def _run(arguments: list[str], environment: dict[str, str]) -> int:
     if arguments[:1] == ["migrate"] and "--database" not in arguments:
         arguments = [*arguments, "--database", "owner"]  # the application role may not
+    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+    return run_child(command, for_process(environment, owner=True))
+
+
+def run_child(command: list[str], environment: dict[str, str], *, cwd: Path | None = None) -> int:
+    """Runs it in front, in the caller's folder if no other is named; its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it from the terminal as well, and decides
     process = subprocess.Popen(
-        [sys.executable, str(ROOT / "manage.py"), *arguments],
-        env=for_process(environment, owner=True),
+        command,
+        env=environment,
+        cwd=cwd,
         preexec_fn=_restore_interrupt(die_with_parent(signal.SIGTERM)),
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())

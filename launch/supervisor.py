@@ -15,6 +15,8 @@ from launch.process import die_with_parent, kill_group
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 15.0
 _STEADY = 30.0  # seconds after which a process counts as having run well
+GRACE_S = 20.0
+"""How long a program may take to end. A worker finishes the call that is in flight, up to that call's deadline."""
 
 
 class Engine(Protocol):
@@ -54,6 +56,7 @@ class Program:
     log: Path
     cwd: Path
     pass_fds: Sequence[int] = ()
+    last: bool = False  # asked to end when the others have: they call it until then
     process: subprocess.Popen[bytes] | None = None
     backoff: Backoff = field(default_factory=Backoff)
 
@@ -99,17 +102,10 @@ class Supervisor:
         for program in self.programs:
             self._check_program(program)
 
-    def stop(self, *, grace: float = 8.0) -> None:
+    def stop(self, *, grace: float = GRACE_S) -> None:
         """Asks all programs to end, kills what is left after `grace` seconds, then stops the engines."""
-        running = [program.process for program in self.programs if program.process]
-        for process in running:
-            if process.poll() is None:
-                process.terminate()
-        end = time.monotonic() + grace
-        for process in running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.05, end - time.monotonic()))
-            kill_group(process)
+        _end([program for program in self.programs if not program.last], grace)
+        _end([program for program in self.programs if program.last], grace)
         for engine, _ in reversed(self.engines):
             engine.stop()
 
@@ -137,3 +133,15 @@ class Supervisor:
             self.say(f"{program.name} ended with {code}; again in {wait:.1f} s, see {program.log}")
         elif now >= program.backoff.not_before:
             program.start()
+
+
+def _end(programs: Sequence[Program], grace: float) -> None:
+    running = [program.process for program in programs if program.process]
+    for process in running:
+        if process.poll() is None:
+            process.terminate()
+    end = time.monotonic() + grace
+    for process in running:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.05, end - time.monotonic()))
+        kill_group(process)

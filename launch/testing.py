@@ -7,7 +7,8 @@ engines of its own: the sealer waits for every transaction of a cluster, another
 test may empty or stop its broker.
 
 The `owner` alias of the tests is a superuser whose triggers and foreign keys are off, for preparing
-and for clearing tables. `default` is the application role with the rights it has in production.
+and for clearing tables. `app` and `system` are the roles that they are in production. `default` is the system
+role, as in workers; requests, those of Django's test client too, are the application role.
 """
 
 import os
@@ -21,7 +22,7 @@ import psycopg
 import pytest
 
 from launch.postgres import SUPERUSER, Postgres
-from launch.roles import APP, DATABASE, default_rights, make_login
+from launch.roles import APP, DATABASE, SIGNER, SYSTEM, default_rights, make_login
 from launch.valkey import Valkey
 
 _PREFIX = "placet-test-"
@@ -43,6 +44,7 @@ class Engines:
         self._prepare_template()
         return {
             "DATABASE_URL": self.postgres.url(user=APP, database=DATABASE),
+            "DATABASE_SYSTEM_URL": self.postgres.url(user=SYSTEM, database=DATABASE),
             "DATABASE_OWNER_URL": self.postgres.url(
                 database=DATABASE, options="-c session_replication_role=replica"
             ),
@@ -63,10 +65,12 @@ class Engines:
         shutil.rmtree(self.base, ignore_errors=True)
 
     def _prepare_template(self) -> None:
-        """Every database made from the template lets the application role use what the superuser makes."""
+        """Every database made from the template lets both roles use what the superuser makes."""
         with psycopg.connect(self.postgres.url(database="template1"), autocommit=True) as connection:
-            make_login(connection, APP)
-            default_rights(connection, owner=SUPERUSER, app=APP)
+            for role in (APP, SYSTEM):
+                make_login(connection, role)
+                default_rights(connection, owner=SUPERUSER, app=role)
+            make_login(connection, SIGNER)
         with psycopg.connect(self.postgres.url(), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {DATABASE}")
 

@@ -11,9 +11,9 @@ import urllib.request
 from types import FrameType
 from typing import NoReturn
 
-from launch import LaunchError
+from launch import LaunchError, signer
 from launch.datadir import ROOT, DataDir
-from launch.environment import Backends, for_process, product_environment
+from launch.environment import Backends, for_process, for_signer, product_environment
 from launch.greeting import greeting
 from launch.process import die_with_parent
 from launch.provider import Provider
@@ -125,18 +125,33 @@ class Run:
         if self.options.demo or self.demo_file.exists():
             provider = Provider(self.data)
             self.env |= provider.environment()
-            self._run("provider", *provider.command())
+            self._run("provider", *provider.command(), last=True)
         descriptor = self.listener.fileno()
-        self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor])
+        self._run("web", *_gunicorn(descriptor), pass_fds=[descriptor], serves=True)
         self._run("worker", *_celery("worker", "-c", str(self.options.workers), *QUIET))
         self._run("sweep", "manage.py", "sweep")
         schedule = str(self.data.path / "beat-schedule")
         self._run("beat", *_celery("beat", "--pidfile", "", "--schedule", schedule))
+        if self.options.signer:
+            self._run_signer()
 
-    def _run(self, name: str, *arguments: str, pass_fds: list[int] | None = None) -> None:
-        env = for_process(self.env)
+    def _run_signer(self) -> None:
+        """It gets its own folder and its role's address, and nothing of what the others are told."""
+        env = for_signer(self.env, signer.folder(self.data, os.environ))
+        command = [_PYTHON, *signer.MODULE, "run"]
+        self.supervisor.run(Program("signer", command, env, self.data.log("signer"), ROOT))
+
+    def _run(
+        self,
+        name: str,
+        *arguments: str,
+        pass_fds: list[int] | None = None,
+        last: bool = False,
+        serves: bool = False,
+    ) -> None:
+        env = for_process(self.env) | ({"PLACET_DATABASE_ROLE": "app"} if serves else {})
         log = self.data.log(name)
-        self.supervisor.run(Program(name, [_PYTHON, *arguments], env, log, ROOT, pass_fds or []))
+        self.supervisor.run(Program(name, [_PYTHON, *arguments], env, log, ROOT, pass_fds or [], last))
 
     def _manage(
         self, *arguments: str, owner: bool = False, extra: dict[str, str] | None = None
