@@ -1,75 +1,115 @@
-"""Measure the product and write one JSON document; see README.md."""
+"""Measure the product on engines of its own: one JSON document, and a table on standard error (bench/README.md)."""
 
 import argparse
 import json
 import os
+import signal
 import sys
-import time
-import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from bench import report
 from bench.site import Site
+
+NAMES = ("ingest", "latency", "throughput", "claims", "pulse", "lists", "history", "memory")
+_QUICK = {
+    "n": 10, "latency": 5, "workers": [2], "ready": [100, 1000], "claims": 5, "waiting": [50, 200], "among": 500,
+    "runs": [100, 300], "pages": 5, "open_pages": 4, "open_s": 3, "events": 2000, "writes": 20,
+    "seconds": 0.3,
+}  # fmt: skip
+
+
+def options_of(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./placet bench", description=__doc__)
+    parser.add_argument(
+        "--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES)
+    )
+    sizes = {
+        "-n": (500, "actions of each measure of throughput"),
+        "--latency": (100, "actions of the measure of latency"),
+        "--workers": ([1, 2, 4], "numbers of worker processes"),
+        "--ready": ([1000, 100_000, 1_000_000], "commands ready while others are claimed"),
+        "--claims": (200, "claims of ten at each of these"),
+        "--waiting": ([1000, 10_000], "proposals waiting while lists are read"),
+        "--among": (1_000_000, "proposals in all while lists are read"),
+        "--runs": ([1000, 100_000], "runs while pages of them are read"),
+        "--events": (1_000_000, "events in the history while it is filtered"),
+        "--writes": (2000, "transactions of ten events, each with and without the indexes for filters"),
+        "--open-pages": (200, "pages that are open and ask for the pulse"),
+        "--open-s": (30, "seconds that they are, once while nothing happens and once with a decision a second"),
+        "--pages": (30, "times that each list is read"),
+    }  # fmt: skip
+    for name, (default, what) in sizes.items():
+        many = {"nargs": "+"} if isinstance(default, list) else {}
+        parser.add_argument(name, type=int, default=default, help=f"{what} ({default})", **many)
+    parser.add_argument("--seconds", type=float, default=2, help="how long each floor is measured (2)")
+    parser.add_argument(
+        "--quick", action="store_true", help="smallest sizes: shows that it works, says nothing"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="put the document there, not on standard output"
+    )
+    options = parser.parse_args(arguments)
+    if options.quick:
+        vars(options).update(_QUICK)
+    return options
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("-n", type=int, default=1000, help="actions of each throughput measure")
-    parser.add_argument("--latency", type=int, default=100, help="actions of the latency measure")
-    parser.add_argument(
-        "--waiting", type=int, nargs="*", default=[1000, 100_000], help="lengths of the lists"
-    )
-    options = parser.parse_args()
+    options = options_of(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the engines and their folder go as well
     with Site() as site:
-        json.dump(measure(site, options), sys.stdout, indent=2)
-        print()
+        found = measure(site, options)
+    print(report.table({"verdicts": found["verdicts"]}), file=sys.stderr)
+    if not options.json:
+        print(_document(found))
 
 
 def measure(site: Site, options: argparse.Namespace) -> dict[str, Any]:
+    """One measure after the other. The file has what is measured so far: a later one that breaks takes none along."""
+    found: dict[str, Any] = {"cores": os.cpu_count(), "actions": options.n}
+    for name, measured in _measures(site, options).items():
+        if name in options.only:
+            print(f"bench: {name}", file=sys.stderr)
+            found[name] = measured() | {"load": os.getloadavg()[0]}
+            found["verdicts"] = report.verdicts(found)
+            print(report.table({name: found[name]}), file=sys.stderr, flush=True)
+            if options.json:
+                options.json.write_text(_document(found) + "\n")
+    return found
+
+
+def _document(found: dict[str, Any]) -> str:
+    return json.dumps(found, indent=2)
+
+
+def _measures(site: Site, options: argparse.Namespace) -> dict[str, Callable[[], dict[str, Any]]]:
+    """In the order in which they are taken: the later ones leave or need more rows."""
     import django
 
     django.setup()
-    from bench.measures import Bench, commit_rate
+    from bench import claims, execution, history, ingest, lists, memory, pulse
+    from bench.floor import Bare
+    from bench.product import Product
 
-    def floor() -> float:
-        return commit_rate(site.postgres.url(database="postgres"))
-
-    bench, found = Bench(site), {}
-    site.start_web()
-    _wait_for(f"http://127.0.0.1:{site.web_port}/healthz")
-    rate = floor()
-    found["propose"] = bench.propose(options.n * 2 + options.latency)
-    found["propose"] |= _ratio(found["propose"]["per_second"], rate)
-    proposals = bench.pending()
-    drained, piped = proposals[: options.n], proposals[options.n : options.n * 2]
-    for proposal in drained:
-        bench.approve(proposal)
-    rate = floor()
-    found["drain"] = _with_ratio(bench.drain(drained), rate)
-    rate = floor()
-    found["pipeline"] = _with_ratio(bench.pipeline(piped), rate)
-    found["approve_to_provider"] = bench.latency(proposals[options.n * 2 :])
-    bench.propose(2)
-    found["lists"] = {str(waiting): bench.lists(waiting) for waiting in options.waiting}
-    return {"actions": options.n, "cores": os.cpu_count(), "load": os.getloadavg()[0]} | found
-
-
-def _with_ratio(per_second: float, rate: float) -> dict[str, float]:
-    return {"per_second": per_second} | _ratio(per_second, rate)
-
-
-def _ratio(per_second: float, rate: float) -> dict[str, float]:
-    return {"commits_per_second": rate, "ratio": per_second / rate}
-
-
-def _wait_for(url: str) -> None:
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise SystemExit(f"{url} does not answer")
+    product, bare, n, seconds = Product(site), Bare(site), options.n, options.seconds
+    return {
+        "ingest": lambda: ingest.ingest(product, bare, count=2 * n, seconds=seconds),
+        "latency": lambda: execution.latency(product, bare, count=options.latency),
+        "throughput": lambda: execution.throughput(
+            product, bare, count=n, processes=options.workers, seconds=seconds
+        ),
+        "claims": lambda: claims.claims(
+            product, bare, ready=options.ready, count=options.claims, seconds=seconds
+        ),
+        "pulse": lambda: pulse.pulse(product, pages=options.open_pages, seconds=options.open_s),
+        "lists": lambda: lists.lists(
+            product, waiting=options.waiting, among=options.among, runs=options.runs, times=options.pages
+        ),
+        "history": lambda: history.history(product, count=options.events, writes=options.writes),
+        "memory": lambda: memory.memory(product, load=n, waiting=options.waiting[-1], settle_s=1 + seconds),
+    }
 
 
 if __name__ == "__main__":

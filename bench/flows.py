@@ -16,11 +16,16 @@ from workflows.authoring import (
     Observation,
     Operation,
     Policy,
+    Propose,
+    Stage,
+    StageContext,
+    StepKind,
     Verdict,
     Workflow,
     arg,
     register,
 )
+from workflows.results import StageResult
 
 
 class PostArguments(Arguments):
@@ -60,8 +65,14 @@ class Post(Operation[PostArguments]):
         return Observation(sent=True, status=outcome.status, reference=call.idempotency_key)
 
 
-class Nothing(BaseModel):
-    """No input."""
+class Thing(BaseModel):
+    """What a run of the bulk proposes to post."""
+
+    thing: str
+
+
+def _propose(context: StageContext) -> StageResult:
+    return Propose("bench.post", {"thing": context.input.thing}, "The benchmark wants it.")
 
 
 @register
@@ -73,6 +84,15 @@ class Bench(Workflow):
     stages = ()
     accepts_proposals = True
     contract = Contract(
-        owner="bench", promise="posts", within=timedelta(hours=1), input=Nothing, data_sources=(), decision_points=(),
+        owner="bench", promise="posts", within=timedelta(hours=1), input=Thing, data_sources=(), decision_points=(),
         side_effects=("one post",), completion="posted", never=(), exceptions=(),
     )  # fmt: skip
+
+
+@register
+class BenchRuns(Bench):
+    """The same action, proposed by a run of our own instead of from outside."""
+
+    name = "bench-runs"
+    stages = (Stage("post", _propose, StepKind.SIDE_EFFECT),)
+    accepts_proposals = False
