@@ -41,6 +41,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.django_db(transaction=True, databases="__all__"), append=False)
         if "page" in fixtures:
             item.add_marker(pytest.mark.browser)
+            if os.environ.get("CI"):
+                item.add_marker(
+                    pytest.mark.flaky(reruns=1)
+                )  # ADR 37: shown as RERUN, never for anything else
         if "processes" in fixtures:
             item.add_marker(pytest.mark.e2e)
 
@@ -51,6 +55,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     with django_db_blocker.unblock():
         database.remember_pristine_rows()
     database.use_instead_of_flush()
+
+
+@pytest.fixture
+def django_assert_num_queries() -> Any:
+    """pytest-django's, over all connections: a request works on others than the test itself."""
+    return database.assert_num_queries
 
 
 # --- browser -----------------------------------------------------------------------------------

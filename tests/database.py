@@ -5,10 +5,13 @@ and it loses the rows that migrations put in. Here the owner alias, whose trigge
 are off, deletes what is there and puts back what the migrations had left.
 """
 
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from django.db import connections
 from django.test import TransactionTestCase
+from django.test.utils import CaptureQueriesContext
 
 # Only migrations write to these.
 _KEPT = ("django_migrations", "django_content_type", "auth_permission")
@@ -58,3 +61,28 @@ def use_instead_of_flush() -> None:
         restore_pristine_rows()
 
     TransactionTestCase._fixture_teardown = teardown  # type: ignore[method-assign]
+
+
+@contextmanager
+def captured_queries(*aliases: str) -> Generator[list[CaptureQueriesContext]]:
+    """The queries of this thread, one list for each connection: whatever the running code works as."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(CaptureQueriesContext(connections[alias]))
+            for alias in aliases or ("default", "app", "system")
+        ]
+
+
+def statements(captured: list[CaptureQueriesContext]) -> list[str]:
+    """Their texts; of transactions only what is inside."""
+    found = [str(query["sql"]) for one in captured for query in one.captured_queries]
+    return [sql for sql in found if not sql.startswith(("BEGIN", "COMMIT", "ROLLBACK"))]
+
+
+@contextmanager
+def assert_num_queries(count: int) -> Generator[list[CaptureQueriesContext]]:
+    """Fails unless so many were made inside."""
+    with captured_queries() as captured:
+        yield captured
+    found = [str(query["sql"]) for one in captured for query in one.captured_queries]
+    assert len(found) == count, "\n".join([f"{len(found)} queries, not {count}", *found])

@@ -15,13 +15,16 @@ from access.enums import Role
 from access.models import Group, GroupMembership, Membership, User
 from approvals.enums import DecisionKind, Mode, ProposalStatus
 from approvals.models import Decision, Evidence, Proposal
+from audit.actions import record
+from audit.actors import worker_actor
 from common.ids import new_id
 from common.models import Tenant
+from common.tx import action
 from repair.enums import PacketStatus
 from repair.models import RepairPacket
 from tests import rows
 from workflows.enums import CommandStatus, RunStatus, StepStatus, WaitingFor
-from workflows.models import Attempt, Command, Lookup, Run, Step
+from workflows.models import Attempt, Command, Lookup, Replay, Run, Step
 
 PASSWORD = "correct horse battery staple"
 
@@ -64,6 +67,15 @@ def make_run(tenant: Tenant | None = None, *, status: str = RunStatus.QUEUED, **
     return run
 
 
+def make_replay(run: Run, user: User, **fields: Any) -> Replay:
+    """How a run of kind *replay* was asked for: one that may act, where nothing else is said."""
+    defaults = {
+        "tenant_id": run.tenant_id, "run": run, "versions": "now", "effects": "propose", "asked_by": user,
+        "reason": "the test wants it", "at": rows.now(),
+    }  # fmt: skip
+    return Replay.objects.create(**(defaults | fields))
+
+
 def make_step(
     run: Run | None = None,
     *,
@@ -95,6 +107,16 @@ def make_proposal(
     Step.objects.filter(pk=step.pk).update(proposal_id=proposal.pk, generation=proposal.generation)
     step.refresh_from_db()
     return bring(proposal, status)
+
+
+@action
+def propose_in_history(proposal: Proposal) -> Proposal:
+    """The event that the real action writes with a new proposal."""
+    record(
+        by=worker_actor("w-1"), kind="proposal.made", tenant_id=proposal.tenant_id, subject_type="proposal",
+        subject_id=proposal.pk, run_id=proposal.run_id, to_state=proposal.status,
+    )  # fmt: skip
+    return proposal
 
 
 def make_evidence(proposal: Proposal, **fields: Any) -> Evidence:

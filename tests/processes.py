@@ -21,12 +21,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_environment() -> dict[str, str]:
-    """The environment of a process that works on this test's database as the application role."""
+    """The environment of a process that works on this test's database with the roles of production."""
     env = {key: value for key, value in os.environ.items() if key != "DATABASE_OWNER_URL"}
     name = connections["default"].settings_dict["NAME"]
-    address = urlsplit(env["DATABASE_URL"])
+    variables = ("DATABASE_URL", "DATABASE_SYSTEM_URL")
     # urlunsplit would drop the empty host of a socket's address
-    return env | {"DATABASE_URL": urlunsplit(address._replace(path=f"/{name}")), "PLACET_LOG_LEVEL": "INFO"}
+    addresses = {key: urlunsplit(urlsplit(env[key])._replace(path=f"/{name}")) for key in variables}
+    return env | addresses | {"PLACET_LOG_LEVEL": "INFO"}
 
 
 def free_port() -> int:

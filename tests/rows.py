@@ -12,6 +12,7 @@ from django.db.models import Model
 from django_fsm import FSMField
 
 from access.models import User
+from approvals.alike import shape_of
 from approvals.enums import DecisionKind
 from approvals.models import Decision, Evidence, Proposal
 from approvals.viewdoc import ViewDocument, build_view
@@ -21,6 +22,7 @@ from common.fields import Arguments, Currency, Identifier, Money, arg
 from common.ids import new_id
 from common.models import Tenant
 from common.strictjson import canonicalize
+from examples.refunds.operation import IssueRefund
 from repair.models import RepairPacket
 from tests.moves import DECIDE_WITHIN, EXECUTE_WITHIN, LEASE, arguments_of_moves  # noqa: F401 - for tests too
 from workflows.enums import (
@@ -96,7 +98,7 @@ def contract_for(run: Run, step: Step, key: str, arguments: dict[str, str], at: 
             "run_id": str(run.identity),
             "step": step.key,
             "operation": "refunds.issue",
-            "operation_version": 1,
+            "operation_version": IssueRefund.version,
             "actor": run.requested_by,
             "arguments": arguments,
             "target": f"order:{arguments['order']}",
@@ -114,7 +116,7 @@ def contract_for(run: Run, step: Step, key: str, arguments: dict[str, str], at: 
 def view_for(digest: str, arguments: dict[str, str]) -> ViewDocument:
     return build_view(
         operation="refunds.issue",
-        operation_version=1,
+        operation_version=IssueRefund.version,
         contract_digest=digest,
         headline="Refund EUR 25.00",
         consequence="EUR 25.00 goes back to the customer of order 1042.",
@@ -137,7 +139,8 @@ def proposal_row(
     key = digests.idempotency_key(tenant, run.identity, step.key, fields.get("generation", 1))
     contract = contract_for(run, step, key, arguments, at)
     digest = digests.contract_digest(contract)
-    view = canonicalize(view_for(digest, arguments).model_dump(mode="json"))
+    document = view_for(digest, arguments)
+    view = canonicalize(document.model_dump(mode="json"))
     verdict = {0: "auto", 1: "ask_one", 2: "ask_two"}[needed]
     defaults = {
         "tenant_id": tenant,
@@ -146,7 +149,7 @@ def proposal_row(
         "workflow": run.workflow,
         "workflow_version": 1,
         "operation": "refunds.issue",
-        "operation_version": 1,
+        "operation_version": IssueRefund.version,
         "target": target,
         "contract": contract,
         "digest": digest,
@@ -154,7 +157,11 @@ def proposal_row(
         "view_digest": digests.view_digest(view),
         "idempotency_key": key,
         "material_digest": digests.material_digest(
-            tenant, operation="refunds.issue", version=1, target=target, arguments=dict(arguments)
+            tenant,
+            operation="refunds.issue",
+            version=IssueRefund.version,
+            target=target,
+            arguments=dict(arguments),
         ),
         "business_key": digests.business_key(tenant, "refunds.issue", ["refund", target]),
         "policy": {
@@ -173,7 +180,10 @@ def proposal_row(
         "decide_by": at + DECIDE_WITHIN,
         "execute_within_s": int(EXECUTE_WITHIN.total_seconds()),
     }
-    return made(Proposal, defaults, fields)
+    proposal = made(Proposal, defaults, fields)
+    if "shape" not in fields and "view" not in fields:
+        proposal.shape = shape_of(proposal, document)
+    return proposal
 
 
 def evidence_row(
@@ -320,7 +330,12 @@ def path_to(model: type[Model], status: str) -> list[str]:
     """Names of the transitions of the shortest declared way from the first state to ``status``."""
     field = model._meta.get_field("status")
     assert isinstance(field, FSMField)
-    moves = [(str(move.source), str(move.target), move.name) for move in field.get_all_transitions(model)]
+    # Not by *doubt*, the short way to *unknown* that only a restored backup takes.
+    moves = [
+        (str(move.source), str(move.target), move.name)
+        for move in field.get_all_transitions(model)
+        if move.name != "doubt"
+    ]
     todo, seen = deque([(str(field.default), [])]), {str(field.default)}
     while todo:
         state, path = todo.popleft()

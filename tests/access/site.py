@@ -11,6 +11,7 @@ from access.enums import Role, Scope
 from access.web import role_required
 from common.errors import Refused
 from common.models import Tenant
+from common.problems import problem
 from common.web import http_methods
 
 api = NinjaAPI(urls_namespace="test-access")
@@ -19,7 +20,7 @@ tokens, sessions = Router(), Router()
 
 @api.exception_handler(Refused)
 def refused(request: HttpRequest, refusal: Refused) -> HttpResponse:
-    return api.create_response(request, {"code": refusal.code}, status=refusal.http_status)
+    return problem(request, refusal)
 
 
 def said(request: HttpRequest) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def writes_in_a_read(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("routes/", api.urls),
+    path("api/routes/", api.urls),
     path("review/", review),
     path("anybody/", anybody),
     path("writes/", writes_in_a_read),

@@ -8,6 +8,7 @@ from django.db import IntegrityError, connections
 
 from access import actions
 from access.actions import NameTaken, TokenLife
+from access.actions_people import reactivate_membership
 from access.auth import agent_actor, person_actor
 from access.enums import Role, Scope
 from access.models import Agent, ApiToken, GroupMembership, Membership, User
@@ -160,8 +161,10 @@ def test_who_is_deactivated_is_no_member() -> None:
     assert membership_of(None, north.id) is None
     actions.deactivate_membership(tenant=north, user=user, **BY)
     assert membership_of(user.id, north.id) is None
-    actions.set_roles(tenant=north, user=user, roles=[Role.REVIEWER], **BY)
-    assert membership_of(user.id, north.id) is not None
+    actions.set_roles(tenant=north, user=user, roles=[Role.REVIEWER, Role.OPERATOR], **BY)
+    assert membership_of(user.id, north.id) is None  # other roles let nobody back in
+    reactivate_membership(tenant=north, user=user, **BY)
+    assert check_member(user.id, north.id).roles == ["reviewer", "operator"]
     actions.deactivate_user(user=user, **BY)
     assert membership_of(user.id, north.id) is None
     group = actions.create_group(tenant=north, name="Desk", **BY)
@@ -177,7 +180,15 @@ def test_standings_are_of_active_members_only() -> None:
     actions.add_to_group(group=group, user=ada, **BY)
     actions.deactivate_user(user=bob, **BY)
     found = standings(north.id, [ada.id, bob.id, sue.id])
-    assert found == {ada.id: Standing(ada.id, frozenset({"reviewer", "admin"}), frozenset({group.id}))}
+    assert found == {
+        ada.id: Standing(
+            ada.id,
+            frozenset({"reviewer", "admin"}),
+            frozenset({group.id}),
+            frozenset({ada.id}),
+            break_glass=False,
+        )
+    }
 
 
 def test_a_locked_standing_holds_a_revocation_back() -> None:

@@ -43,6 +43,12 @@ class Caller:
         self.client = client
         self.headers = headers
 
+    @property
+    def on_the_wire(self) -> dict[str, str]:
+        """All headers of it, cookies too, for those who do not call by `client`."""
+        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in self.client.cookies.items())
+        return self.headers | ({"Cookie": cookies} if cookies else {})
+
     def get(self, path: str, **query: Any) -> HttpResponse:
         return self.client.get(ROOT + path, query, headers=self.headers)
 

@@ -11,6 +11,7 @@ from django.db import connections
 from django.test import Client
 
 from approvals.models import Decision, Proposal
+from audit.models import Event
 from common.clock import db_clock
 from common.digests import view_digest
 from common.ids import new_id
@@ -43,7 +44,7 @@ def test_an_approval_makes_the_command(world: World) -> None:
     assert outcome == {
         "result": "approved", "votes": 1, "needed": 1, "proposal_status": "approved", "command_id": str(command.pk),
         "state_version": 2, "decision_id": str(Decision.objects.get().pk), "replayed": False, "next_action": "wait",
-        "retry_after": 5,
+        "retry_after": 5, "event_id": str(Event.objects.get(kind="proposal.vote").pk),
     }  # fmt: skip
 
 

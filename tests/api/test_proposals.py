@@ -2,6 +2,7 @@
 
 import hashlib
 from base64 import b64decode
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -130,10 +131,12 @@ def test_an_automation_has_no_more_than_so_many_open_proposals(  # field report 
     settings.PLACET_OPEN_PROPOSALS = 2
     first, _ = world.proposed("k-1"), world.proposed("k-2")
     answer = world.agent.post("/proposals", proposal_body("k-3"))
-    assert refused(answer, 429, "open_limit") == {"limit": 2, "retry_after": 60}
+    assert refused(answer, 429, "open_limit") == {"whose": "automation", "limit": 2, "retry_after": 60}
     assert answer["Retry-After"] == "60"
     as_json(world.agent.post("/proposals", proposal_body("k-1")), 200)  # a repetition asks nobody anew
-    world.proposed("k-4", supersedes=first["id"])  # and this takes the place of an open one
+    world.proposed(
+        "k-4", arguments=ARGUMENTS | {"amount": "8.00"}, supersedes=first["id"]
+    )  # in place of an open one
     other = automation(token_for(world.desk.tenant, "other"))
     as_json(other.post("/proposals", proposal_body("k-5")), 201)
     as_json(world.agent.post(f"/proposals/{_open_one(world)}/withdraw", {"reason": "room"}))
@@ -186,7 +189,13 @@ def test_what_is_decided_is_not_taken_back(world: World) -> None:
     proposal = world.proposed()
     as_json(world.decide(proposal, "reject"))
     answer = world.agent.post(f"/proposals/{proposal['id']}/withdraw", {"reason": "no"})
-    assert refused(answer, 409, "already_decided") == {"status": "rejected"}
+    said = refused(answer, 409, "already_decided")
+    assert (said["status"], said["moved"]["to"], said["decision"]["decision"]) == (
+        "rejected",
+        "rejected",
+        "reject",
+    )
+    assert datetime.fromisoformat(said["moved"]["at"]).tzinfo is not None
 
 
 def test_after_its_time_a_proposal_is_expired_whether_or_not_it_was_swept(

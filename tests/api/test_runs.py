@@ -88,6 +88,7 @@ def test_the_person_behind_an_automation_is_never_asked(world: World) -> None:
         ({"source": {"system": "test"}}, 422, "invalid"),
         ({"source": {"system": "test", "event_id": "e", "sequence": "5"}}, 422, "invalid"),
         ({"callback": "file:///etc/passwd"}, 422, "invalid"),
+        ({"callback": "https://agent.example/done"}, 422, "callback_not_registered"),
     ],
 )
 def test_what_is_not_a_run_is_refused(

@@ -1,9 +1,10 @@
 """Every route, generated from the OpenAPI document: another tenant's things are missing, and a GET changes nothing."""
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connections
 from django.http import HttpResponse
 
 from common.ids import new_id
@@ -19,12 +20,16 @@ BODIES: dict[str, Any] = {
     "/runs/{run_id}/data": {"wait_id": str(new_id()), "order": "1042"},
     "/runs/{run_id}/cancel": {"reason": "not mine"},
     "/proposals/{proposal_id}/withdraw": {"reason": "not mine"},
+    "/proposals/{proposal_id}/answers": {"question_id": str(new_id()), "answer": "not mine"},
     "/proposals/{proposal_id}/decisions": {
         "digest": "0" * 64, "view_digest": "0" * 64, "decision": "reject", "reason": "not mine",
     },
+    "/commands/{command_id}/attestations": {"says": "happened", "provider_reference": "re_1", "reason": "not mine"},
+    "/runs/{run_id}/steps/{step}/ask-again": {},
 }  # fmt: skip
-# These name no tenant's thing: installed code, or collections.
-UNADDRESSED = {"/operations", "/operations/{name}", "/workflows", "/receipts/keys"}
+# These name no tenant's thing: installed code, or collections. An endpoint's address is asked by no credential of a
+# tenant: `test_hooks` shows that an unknown one is answered like a signature that is wrong.
+UNADDRESSED = {"/operations", "/operations/{name}", "/workflows", "/receipts/keys", "/hooks/{endpoint_id}"}
 
 
 def routes(method: str) -> list[str]:
@@ -36,7 +41,7 @@ ADDRESSED = [
     (method, path)
     for method in ("get", "post")
     for path in routes(method)
-    if "_id}" in path or "{ref}" in path
+    if ("_id}" in path or "{ref}" in path) and path not in UNADDRESSED
 ]
 
 
@@ -46,17 +51,18 @@ def things(world: World) -> dict[str, str]:
     proposal = world.approved()
     world.desk.work()
     world.desk.advance()
-    run = world.desk.start()
+    run = world.desk.start(order="1043")
     world.desk.advance()
     envelope = as_json(world.agent.get(f"/runs/{run.pk}"))
     return {
         "run_id": proposal["run_id"], "proposal_id": proposal["id"], "command_id": proposal["command_id"],
         "step": "action", "ref": envelope["steps"][0]["result_ref"], "name": "toy.pay",
+        "event_id": proposal["event_id"],
     }  # fmt: skip
 
 
 def is_for_people(path: str) -> bool:
-    return path.endswith(("/view", "/decisions"))
+    return path.endswith(("/view", "/decisions", "/attestations", "/ask-again"))
 
 
 def ask(caller: Caller, method: str, path: str, ids: dict[str, str]) -> HttpResponse:
@@ -71,7 +77,7 @@ def told(answer: HttpResponse) -> dict[str, Any]:
 
 def test_every_address_with_an_id_is_in_the_matrix() -> None:
     every = [(method, path) for method in ("get", "post") for path in routes(method)]
-    collections = {"/runs", "/proposals", "/audit/events"}
+    collections = {"/runs", "/proposals", "/audit/events", "/audit/bundle"}
     assert {path for _, path in every} - {path for _, path in ADDRESSED} == UNADDRESSED | collections
     assert {path for method, path in ADDRESSED if method == "post"} == set(BODIES)
 
@@ -87,7 +93,8 @@ def test_anothers_thing_is_missing_exactly_as_what_never_was(  # field report K1
         refused(theirs, 404, "not_found")
         assert told(theirs) == told(nobodys), path
         assert b"1042" not in theirs.content, path
-        assert ask(own, method, path, things).status_code != 404, path
+        if not path.endswith("/answers"):  # names a question, too, which nobody has asked
+            assert ask(own, method, path, things).status_code != 404, path
 
 
 @pytest.mark.parametrize("path", ["/runs", "/proposals", "/audit/events"])
@@ -124,15 +131,19 @@ def test_a_get_changes_nothing(world: World, things: dict[str, str]) -> None:  #
         return execute(sql, params, many, context)
 
     for path in routes("get"):
+        if path == "/audit/bundle":
+            continue  # ADR 42: nothing of what it reads; that it was taken along is added to the history
         caller = world.ada if is_for_people(path) else world.agent
-        with connection.execute_wrapper(watch):
+        with ExitStack() as stack:
+            for alias in ("app", "system"):
+                stack.enter_context(connections[alias].execute_wrapper(watch))
             as_json(caller.get(path.format(**things)))
             caller.client.head(ROOT + path.format(**things), headers=caller.headers)
         assert written == [], path
 
 
 def test_an_id_of_no_shape_is_missing(world: World) -> None:
-    names = ("run_id", "proposal_id", "command_id", "step", "ref")
+    names = ("run_id", "proposal_id", "command_id", "step", "ref", "event_id")
     for method, path in ADDRESSED:
         caller = world.ada if is_for_people(path) else world.agent
         refused(ask(caller, method, path, dict.fromkeys(names, "x")), 404, "not_found")

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from access.models import Agent, ApiToken
+from access.tokens import fingerprint
+from common.clock import db_clock
 from common.longpoll import LONGEST_S, Waiters, wait_until, waiters
 from tests.api.callers import as_json, refused, run_body
 from tests.api.conftest import World
+from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +48,35 @@ def test_a_proposal_that_is_decided_answers_at_once(world: World) -> None:
         as_json(world.decide(proposal))
         found, seconds = future.result(timeout=20)
     assert (found["status"], seconds < 10) == ("approved", True)
+
+
+@pytest.mark.parametrize("path", ["runs", "proposals"])
+@pytest.mark.parametrize("end", ["revoked", "agent_stopped", "person_gone"])
+def test_a_token_that_ends_while_it_waits_is_told_nothing(world: World, path: str, end: str) -> None:
+    """Field report K12: what changed after the token's end is not for whoever holds it."""
+    proposal = world.proposed()
+    address = f"/runs/{proposal['run_id']}" if path == "runs" else f"/proposals/{proposal['id']}"
+    token = ApiToken.objects.get(sha256=fingerprint(world.agent.headers["Authorization"].split()[1]))
+
+    def poll() -> int:
+        try:
+            return int(world.agent.get(address, wait=20).status_code)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(poll)
+        time.sleep(0.5)
+        if end == "revoked":
+            ApiToken.objects.filter(pk=token.pk).update(revoked_at=db_clock())
+        elif end == "agent_stopped":
+            Agent.objects.filter(pk=token.agent_id).update(is_active=False)
+        else:
+            person = make_user(token.tenant, "gone")
+            person.memberships.update(is_active=False)
+            Agent.objects.filter(pk=token.agent_id).update(acts_for=person)
+        as_json(world.decide(proposal))
+        assert future.result(timeout=25) == 401
 
 
 def test_who_knows_an_older_state_does_not_wait(world: World) -> None:

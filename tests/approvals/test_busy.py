@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from django.db import connection, transaction
+from django.db import connections, transaction
 from django.test import Client
 
 from approvals.actions import lock_proposal
@@ -21,7 +21,7 @@ def hold(proposal: Proposal, held: threading.Event, let_go: threading.Event) -> 
             held.set()
             let_go.wait(30)
     finally:
-        connection.close()
+        connections.close_all()
 
 
 @pytest.mark.parametrize("htmx", [True, False])

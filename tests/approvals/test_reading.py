@@ -12,6 +12,7 @@ from approvals.shown import view_of
 from approvals.viewdoc import ViewEvidence
 from common.digests import evidence_digest
 from common.models import Tenant
+from common.sealed import Ready
 from tests import factories, rows
 from tests.approvals.test_views import HTMX, decide, desk, page_of, receipts_in, reviewer, tenant
 
@@ -45,7 +46,7 @@ def test_records_are_shown_by_lines_and_the_words_of_people_as_a_quote(desk: Cli
 
 def damaged(proposal: Proposal, stored: bytes) -> None:
     """Change the stored view behind the application's back, as somebody at the database could."""
-    Proposal.objects.using("owner").filter(pk=proposal.pk).update(view=stored)
+    Proposal.objects.using("owner").filter(pk=proposal.pk).update(view=Ready(stored))
 
 
 def test_the_chosen_reason_is_shown_beside_the_words(desk: Client, tenant: Tenant) -> None:

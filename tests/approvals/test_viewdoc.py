@@ -157,8 +157,8 @@ def test_a_long_value_is_a_part_of_its_own() -> None:
     assert message.folded
     assert (message.lines, message.characters) == (61, 104)
     assert message.preview == "Refund 10 EUR↵\n↵\n↵"
-    assert document.field_of_part("part-message") == message
-    assert document.field_of_part(MAIN) is None
+    assert document.fields_of_part("part-message") == (message,)
+    assert document.fields_of_part(MAIN) == ()
 
 
 def test_a_preview_never_cuts_a_sign_in_two() -> None:

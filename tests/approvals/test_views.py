@@ -91,40 +91,6 @@ def test_the_queue_counts_what_it_holds_and_leaves_out_what_is_out_of_time(
     assert '<span class="n" id="nav-review">3</span>' in html
 
 
-def test_the_queue_is_ordered_by_the_time_that_is_left(desk: Client, tenant: Tenant) -> None:
-    for minutes in (90, 10, 50):
-        until = rows.now() + timedelta(minutes=minutes)
-        factories.make_proposal(tenant=tenant, summary=f"In {minutes}", decide_by=until)
-    html = desk.get("/review/").content.decode()
-    assert re.findall(r"In (\d+)<", html) == ["10", "50", "90"]
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_queue_asks_the_database_equally_often_however_long_it_is(
-    desk: Client, tenant: Tenant, count: int, django_assert_num_queries: Any
-) -> None:
-    for _ in range(count):
-        factories.make_proposal(tenant=tenant)
-    with django_assert_num_queries(8):  # the list itself; what stands around it is the shell's
-        desk.get("/review/", headers=HTMX | {"HX-Target": "queue"})
-
-
-def test_pages_of_the_queue_hold_every_row_once(
-    desk: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("approvals.screens.queue.PAGE_SIZE", 2)
-    until = rows.now() + timedelta(hours=1)
-    made = {str(factories.make_proposal(tenant=tenant, decide_by=until).pk) for _ in range(5)}
-    found: list[str] = []
-    address = "/review/"
-    while address:
-        html = desk.get(address).content.decode()
-        found += re.findall(r'id="row-([0-9a-f-]+)"', html)
-        more = re.search(r'href="([^"]+)"[^>]*>Next page', html)
-        address = more[1].replace("&amp;", "&") if more else ""
-    assert sorted(found) == sorted(made)
-
-
 def test_filters_and_views_count_by_the_same_conditions(desk: Client, tenant: Tenant, reviewer: User) -> None:
     factories.make_proposal(tenant=tenant, summary="Refund of order 42")
     factories.make_proposal(tenant=tenant, summary="Own", excluded_users=[reviewer.pk])
@@ -135,12 +101,6 @@ def test_filters_and_views_count_by_the_same_conditions(desk: Client, tenant: Te
     nothing = desk.get("/review/?q=nonsense").content.decode()
     assert "No proposal fits these filters" in nothing
     assert "2 wait in all." in nothing
-
-
-@pytest.mark.parametrize("after", ["x", "2026-01-01T00:00:00~nonsense", "~", "2026-01-01T00:00:00+00:00~"])
-def test_a_place_that_nobody_wrote_shows_the_first_page(desk: Client, tenant: Tenant, after: str) -> None:
-    factories.make_proposal(tenant=tenant)
-    assert "1 of 1 shown" in desk.get("/review/", {"after": after}).content.decode()
 
 
 def test_new_proposals_are_told_by_their_number_and_move_no_row(desk: Client, tenant: Tenant) -> None:

@@ -10,7 +10,9 @@ from django.db.models import Model
 from approvals.enums import Mode, ProposalStatus
 from approvals.models import BOUND, Decision, Evidence, Proposal
 from common.fsm import allowed_moves
+from common.sealed import Ready
 from tests import factories, rows
+from tests.approvals import later_walls, talk_walls, trait_walls
 from tests.walls import WAYS, another_value, delete_by_sql, insert, names_in, refused_by
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +76,9 @@ INSERTS: list[tuple[str, Callable[[], Model]]] = [
     ("approvals_decision_kind_known", lambda: decision_row(kind="shrug")),
     ("approvals_decision_by_a_person_or_a_rule", lambda: decision_row(via="token")),
     ("approvals_decision_one_standing_vote", second_vote),
+    *talk_walls.INSERTS,
+    *later_walls.INSERTS,
+    *trait_walls.INSERTS,
 ]  # fmt: skip
 
 
@@ -116,6 +121,9 @@ UPDATES: list[tuple[str, Callable[[], Model], dict[str, Any]]] = [
     ("approvals_proposal_bound", lambda: factories.make_proposal(status=P.APPROVED), {"decided_at": NOW}),
     ("approvals_proposal_bound", lambda: factories.make_proposal(status=P.EXPIRED), {"ended_at": NOW}),
     ("approvals_evidence_bound", lambda: factories.make_evidence(factories.make_proposal()), {"content": b"Other."}),
+    *talk_walls.UPDATES,
+    *later_walls.UPDATES,
+    *trait_walls.UPDATES,
 ]  # fmt: skip
 
 
@@ -158,7 +166,7 @@ def test_evidence_may_be_erased_once_and_for_ever() -> None:
     evidence = factories.make_evidence(factories.make_proposal())
     Evidence.objects.update(content=None)
     with refused_by("approvals_evidence_bound"):
-        Evidence.objects.update(content=b"It was like that.")
+        Evidence.objects.update(content=Ready(b"It was like that."))
     evidence.refresh_from_db()
     assert evidence.content is None
 
@@ -177,6 +185,9 @@ def test_bound_columns_of_a_decision_never_change(column: str) -> None:
     ("approvals_proposal_bound", factories.make_proposal),
     ("approvals_evidence_bound", lambda: factories.make_evidence(factories.make_proposal())),
     ("approvals_decision_bound", lambda: factories.make_decision(factories.make_proposal(), None)),
+    *talk_walls.ROWS,
+    *later_walls.ROWS,
+    *trait_walls.ROWS,
 ])  # fmt: skip
 def test_rows_are_not_deleted(wall: str, make: Callable[[], Model]) -> None:
     row = make()
@@ -214,5 +225,6 @@ def test_every_wall_is_broken_here() -> None:
         "approvals_proposal_status_known", "approvals_evidence_bound", "approvals_decision_bound",
         # Targets of composite foreign keys: the primary key is refused first.
         "approvals_proposal_tenant_id", "approvals_proposal_tenant_id_mode", "approvals_decision_tenant_id",
+        "approvals_question_tenant_id", "approvals_sample_tenant_id", "approvals_claim_tenant_id",
     }  # fmt: skip
     assert names_in("approvals") - broken - elsewhere == set()

@@ -7,13 +7,19 @@ from typing import Any, Final
 from approvals.models import Proposal
 from audit.filters import GROUPS, TABS, kind_choices
 from audit.kinds import KINDS, all_kinds
-from workflows.models import Command, Run, Step
+from workflows.models import Command, Hold, Run, Step
 
 ROOT: Final = Path(__file__).parents[2]
-RECORDERS: Final = ("access", "approvals", "audit", "repair", "workflows")
+RECORDERS: Final = ("access", "approvals", "audit", "notify", "repair", "workflows")
 NO_RECORDERS: Final = ("tables.py", "filters.py", "kinds.py")
 KIND: Final = re.compile(rf'f?"({"|".join(KINDS)}|session|decision|lookup)\.([a-z_]+|\{{[a-z_.]+\}})"')
-STATED: Final[dict[str, Any]] = {"proposal": Proposal, "command": Command, "run": Run, "step": Step}
+STATED: Final[dict[str, Any]] = {
+    "proposal": Proposal,
+    "command": Command,
+    "hold": Hold,
+    "run": Run,
+    "step": Step,
+}
 """Things of which every state that is reached is an event."""
 
 
@@ -32,6 +38,8 @@ def recorded() -> set[str]:
             if path.name in NO_RECORDERS or "migrations" in path.parts:
                 continue
             for thing, what in KIND.findall(path.read_text(encoding="utf-8")):
+                if what.endswith("_id"):
+                    continue  # the path to a column
                 if not what.startswith("{"):
                     found.add(f"{thing}.{what}")
                 elif thing in STATED:

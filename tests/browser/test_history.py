@@ -7,6 +7,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from access.enums import Role
 from access.models import User
+from audit.sealer import seal
+from common.clock import db_clock
 from tests import factories
 from tests.browser.desks import look_at, scene, sign_in, without_script
 from tests.browser.shots import shoot, violations
@@ -85,12 +87,17 @@ def test_on_a_phone_codes_break_at_their_colon_and_the_search_stands_in_the_menu
 def test_everything_works_without_script(
     browser: Browser, live_server: Any, toy: Desk, auditor: User
 ) -> None:
-    scene(toy)
+    toy.approved(order="1001")
+    toy.work()
+    toy.advance()
+    seal(db_clock)
     with without_script(browser, live_server.url, auditor) as page:
         page.goto(f"{live_server.url}/history/?kind=command.confirmed")
         page.locator("tbody a.stretch").click()
         expect(page.locator("h1")).to_have_text("command.confirmed")
         page.get_by_role("link", name="Whole story of the run").click()
+        expect(page.get_by_role("heading", name="Who let it through")).to_be_visible()
+        page.get_by_role("link", name="Its events as a list").click()
         expect(page.locator("tbody a.stretch").first).to_have_text("run.completed")
         page.get_by_role("button", name="Check the whole chain now").click()
-        expect(page.locator(".proof")).to_contain_text("The chain holds")
+        expect(page.locator(".proof").first).to_contain_text("The chain holds")

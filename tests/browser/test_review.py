@@ -221,12 +221,12 @@ def test_an_outcome_that_is_not_known_is_called_unknown(desk: Callable[[str], Pa
 
 
 def test_time_runs_out_on_the_open_page(desk: Callable[[str], Page], tenant: Tenant) -> None:
-    until = rows.now() + timedelta(seconds=3)
+    until = rows.now() + timedelta(seconds=8)
     proposal = factories.make_proposal(tenant=tenant, decide_by=until)
     page = desk(f"/review/{proposal.pk}/")
     expect(page.locator(".acts [popovertarget=sheet-approve]")).to_be_visible()
     # The bar asks the server what it means that the time is over; nothing but the server's answer is shown.
-    expect(page.locator("#facts")).to_contain_text("Expired", timeout=8_000)
+    expect(page.locator("#facts")).to_contain_text("Expired", timeout=30_000)
     expect(page.locator("#decide")).to_contain_text("Nobody approved it.")
 
 
@@ -261,9 +261,7 @@ def test_a_row_opens_its_proposal_at_every_width(
     page.go_back()
     expect(page.locator(f"#row-{proposal.pk}")).to_be_visible()
     page.locator(f"#row-{proposal.pk} > a").click()
-    expect(page.locator("#say")).to_be_focused(timeout=10_000) if width >= 1024 else page.wait_for_url(
-        "**/01*/"
-    )
+    expect(page.locator("#say")).to_be_focused() if width >= 1024 else page.wait_for_url("**/01*/")
     page.click("[popovertarget=sheet-reject] >> visible=true")
     page.fill("#reject-reason", "The account is new.")
     page.click("#sheet-reject [value=reject]")
@@ -342,12 +340,30 @@ def test_signed_out_meanwhile_leads_to_sign_in_and_back(
 ) -> None:
     proposal = factories.make_proposal(tenant=tenant)
     sign_in(page, live_server.url, reviewer)
+    page.route("**/pulse/**", lambda route: route.abort())  # faster than the page notices by itself
     page.goto(f"{live_server.url}/review/{proposal.pk}/")
     page.context.clear_cookies()
     press(page, "a")
     page.click("#sheet-approve [value=approve]")
     page.wait_for_url(f"**/sign-in/?next=/review/{proposal.pk}/")
     assert status_of(proposal) == ProposalStatus.PENDING
+
+
+def test_signed_out_while_writing_keeps_the_words(
+    page: Page, live_server: Any, tenant: Tenant, reviewer: User
+) -> None:
+    """The page notices by itself, and throws nothing away for it; without words it leads to sign-in."""
+    proposal = factories.make_proposal(tenant=tenant)
+    sign_in(page, live_server.url, reviewer)
+    page.goto(f"{live_server.url}/review/{proposal.pk}/")
+    press(page, "r")
+    page.fill("#sheet-reject textarea", "The parcel arrived after all.")
+    page.context.clear_cookies()
+    expect(page.locator("#toasts")).to_contain_text("What you wrote is still here")
+    expect(page.locator("#sheet-reject textarea")).to_have_value("The parcel arrived after all.")
+    page.fill("#sheet-reject textarea", "")
+    page.goto(f"{live_server.url}/review/{proposal.pk}/")
+    page.wait_for_url(f"**/sign-in/?next=/review/{proposal.pk}/")
 
 
 def test_no_answer_is_not_taken_for_a_decision(

@@ -47,7 +47,7 @@ def test_a_run_shows_by_itself_what_happens_to_it(
     toy.decide(proposal)
     toy.work()
     toy.advance()
-    expect(page.locator(".notice")).to_contain_text("Completed: paid.", timeout=6000)
+    expect(page.locator(".notice")).to_contain_text("Completed: paid.")
     expect(page.get_by_text("Attempt 1")).to_be_visible()
     expect(page.locator("#run")).not_to_have_attribute("hx-trigger", "every 2s")
 

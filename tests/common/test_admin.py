@@ -52,6 +52,19 @@ def test_no_one_may_add_change_or_delete(superuser: Client, model: type) -> None
     assert superuser.get(reverse(f"{name}_add")).status_code == 403
 
 
+def test_there_is_nothing_else_in_it() -> None:
+    """No rows of allauth or of Django, which their own pages would let a superuser change."""
+    assert [model for model in admin.site._registry if model not in OURS] == []
+
+
+def test_a_password_is_changed_and_a_session_ended_on_our_own_pages_only(superuser: Client) -> None:
+    """Django's own would end no other session and write no event."""
+    for ask in (superuser.get, superuser.post):
+        assert ask("/admin/password_change/")["Location"] == reverse("account_change_password")
+    assert superuser.get("/admin/logout/").status_code == 405
+    assert superuser.post("/admin/logout/")["Location"] == "/sign-in/"
+
+
 def test_contents_and_credentials_are_not_shown(superuser: Client) -> None:
     tenant = people.tenant()
     text, token = people.token(people.agent(tenant), "runs:read")  # type: ignore[arg-type]

@@ -100,9 +100,8 @@ def test_a_countdown_that_has_run_out_says_so() -> None:
 
 
 def test_ring_shows_the_share_that_is_left() -> None:
-    rendered = shown(
-        "{% ring until now since %}", until=NOW + timedelta(hours=1), now=NOW, since=NOW - timedelta(hours=3)
-    )
+    filled = spans.share(NOW - timedelta(hours=3), NOW + timedelta(hours=1), NOW)
+    rendered = shown("{% ring tone filled %}", tone=spans.urgency(3600), filled=filled)
     assert 'stroke-dasharray="25 100"' in rendered
 
 

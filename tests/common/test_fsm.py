@@ -10,6 +10,7 @@ from django.db import DatabaseError, IntegrityError, connection, connections, mo
 from approvals.enums import ProposalStatus
 from approvals.models import Proposal
 from common.fsm import StateTrigger, allowed_moves, sources_of
+from common.sealed import Ready
 from common.walls import Frozen, Wall, WallSql
 from tests.factories import make_proposal
 from workflows.models import Command
@@ -22,7 +23,7 @@ def walls_of(model: type[models.Model]) -> list[Wall]:
 
 
 OWN = [model for model in apps.get_models() if model.__module__.split(".")[0] in
-       {"common", "audit", "access", "approvals", "workflows", "repair"}]  # fmt: skip
+       {"common", "audit", "access", "notify", "approvals", "workflows", "repair"}]  # fmt: skip
 STATEFUL = [(model, wall) for model in OWN for wall in walls_of(model) if isinstance(wall, StateTrigger)]
 NAMES = [model.__name__ for model, _ in STATEFUL]
 
@@ -135,7 +136,7 @@ def test_no_update_leaves_the_declared_moves(proposal: Proposal) -> None:
 
 def test_no_bound_column_changes_and_no_row_goes(proposal: Proposal) -> None:
     rows = Proposal.objects.filter(id=proposal.id)
-    for change in ({"digest": "0" * 64}, {"contract": b"{}"}, {"needed": 2}, {"decide_by": None}):
+    for change in ({"digest": "0" * 64}, {"contract": Ready(b"{}")}, {"needed": 2}, {"decide_by": None}):
         with refused_by("approvals_proposal_bound"):
             rows.update(**change)
     with refused_by("approvals_proposal_bound"), connection.cursor() as cursor:

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -89,3 +90,27 @@ def test_a_server_without_tls_was_not_sent(contexts: tuple[ssl.SSLContext, ssl.S
         outcome = sender_for(server, NAME, contexts[1])[1]()
         assert isinstance(outcome, NotSent)
         assert outcome.kind is NotSentKind.TLS
+
+
+def test_certificates_are_read_for_the_first_https_address_and_once(
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[ssl.SSLContext] = []
+
+    def read_certificates() -> ssl.SSLContext:
+        read.append(contexts[1])
+        return contexts[1]
+
+    monkeypatch.setattr(ssl, "create_default_context", read_certificates)
+    with serve(answer(OK)) as plain, serve(answer(OK), tls=contexts[0]) as secure:
+        policy = AddressPolicy.trusting([f"{NAME}:{plain.port}", f"{NAME}:{secure.port}"])
+        sender = Sender(policy, resolver=lambda host, port: ["127.0.0.1"])
+        post = OutgoingRequest("POST", f"http://{NAME}:{plain.port}/", {}, b"{}")
+        assert isinstance(sender.send(post, Deadline.after(3)), Answer)
+        assert read == []
+        posts = [OutgoingRequest("POST", f"https://{NAME}:{secure.port}/", {}, b"{}")] * 4
+        with ThreadPoolExecutor(4) as threads:
+            outcomes = list(threads.map(lambda one: sender.send(one, Deadline.after(3)), posts))
+        assert all(isinstance(outcome, Answer) for outcome in outcomes), outcomes
+        assert len(read) == 1
+        sender.close()

@@ -24,7 +24,15 @@ def read_settings(**changes: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["DATABASE_URL", "REDIS_URL", "PLACET_SECRET_KEY", "PLACET_BASE_URL", "PLACET_DATA_DIR"]
+    "name",
+    [
+        "DATABASE_URL",
+        "DATABASE_SYSTEM_URL",
+        "REDIS_URL",
+        "PLACET_SECRET_KEY",
+        "PLACET_BASE_URL",
+        "PLACET_DATA_DIR",
+    ],
 )
 def test_missing_variable_is_named_with_a_hint(name: str) -> None:
     done = read_settings(**{name: ""})
@@ -43,7 +51,8 @@ def test_plain_http_works_on_one_machine() -> None:
 
 
 def test_only_the_application_role_serves() -> None:
-    assert settings.DATABASES["default"]["USER"] == settings.PLACET_APP_ROLE == "placet_app"
+    assert settings.DATABASES["app"]["USER"] == settings.PLACET_APP_ROLE == "placet_app"
+    assert settings.DATABASES["system"]["USER"] == settings.PLACET_SYSTEM_ROLE == "placet_system"
 
 
 def test_connections_have_limits() -> None:

@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 
+from access.enums import Role
 from approvals.models import Decision, Proposal
+from audit.models import Event
+from common import crashpoints
+from common.crashpoints import CrashpointReached
 from tests.e2e.fleet import Fleet, eventually, go_on, is_stopped
+from tests.factories import make_user
 from tests.workflows.later import age
-from workflows import crashpoints, sweep
-from workflows.crashpoints import CrashpointReached
-from workflows.models import Attempt, Command
+from workflows import sweep
+from workflows.models import Attempt, Attestation, Command
 
 pytestmark = pytest.mark.django_db
 LATER = 60
@@ -63,9 +67,7 @@ def test_a_worker_killed_there(
 
 def test_killed_after_a_lookup_was_answered(fleet: Fleet) -> None:
     [command] = fleet.approve(1)
-    fleet.provider.call(
-        "POST", "/_admin/switches", {"fault": "hang", "seconds": 30, "execute": True, "next": 1}
-    )
+    fleet.provider.call("POST", "/_admin/switches", {"fault": "accept_then_hang", "seconds": 30, "next": 1})
     assert fleet.crashing("CP8").wait(60) == -9
     age(command.run_id, 25, "workflows_command")
     assert fleet.crashing("CP12").wait(60) == -9
@@ -132,3 +134,36 @@ def test_broken_between_the_commit_and_the_ring(fleet: Fleet, monkeypatch: pytes
     monkeypatch.undo()
     sweep.drain()
     fleet.each_took_effect_once(commands)
+
+
+_SAYS = """
+from audit.actors import Actor, Owner, Via
+from common.clock import db_clock
+from uuid import UUID
+from workflows.actions.attesting import attest
+by = Actor("user:{user}", Via.SESSION, Owner.PERSON, user_id=UUID("{user}"))
+attest(tenant_id=UUID("{tenant}"), command_id=UUID("{command}"), says="happened", reference="re_seen",
+       reason="I saw it.", by=by, clock=db_clock)
+"""
+
+
+def test_killed_before_a_persons_word_was_committed(fleet: Fleet) -> None:
+    """Unknown and unsaid: no word, no event, no effect that is called one; and the same word counts afterwards."""
+    fleet.provider.switch("blind")
+    [command] = fleet.approve(1)
+    assert fleet.crashing("CP8").wait(60) == -9
+    age(command.run_id, 25, "workflows_command")
+    sweep.look_around()
+    assert has_status(command, "unknown")
+    opal = make_user(fleet.tenant, "opal", roles=[Role.OPERATOR])
+    says = _SAYS.format(tenant=fleet.tenant.pk, command=command.pk, user=opal.pk)
+    fleet.processes.env["PLACET_CRASHPOINT"] = "CP15:kill"
+    assert fleet.processes.manage("shell", "-c", says).wait(60) == -9
+    assert has_status(command, "unknown")
+    assert not Attestation.objects.exists()
+    assert not Event.objects.filter(kind__in=("command.attested", "command.confirmed")).exists()
+    del fleet.processes.env["PLACET_CRASHPOINT"]
+    assert fleet.processes.manage("shell", "-c", says).wait(60) == 0
+    assert has_status(command, "confirmed")
+    assert (command.settled_by, command.provider_reference) == ("person", "re_seen")
+    assert len(fleet.arrivals()) == 1

@@ -1,12 +1,14 @@
 """The data directory: one launcher at a time, private files, secrets that stay."""
 
 import stat
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
 
 from launch import LaunchError
 from launch.datadir import DataDir
+from launch.environment import product_environment
 
 
 def test_one_launcher_at_a_time(tmp_path: Path) -> None:
@@ -44,6 +46,25 @@ def test_secrets_stay_and_are_private(tmp_path: Path) -> None:
     assert DataDir(tmp_path).secret("secret_key") == secret
     assert DataDir(tmp_path).secret("another") != secret
     assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+
+
+def test_a_key_for_contents_is_made_once_and_is_private(tmp_path: Path) -> None:
+    path = DataDir(tmp_path).content_key()
+    made = path.read_text()
+    assert len(b64decode(made, validate=False)) == 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert DataDir(tmp_path).content_key().read_text() == made
+    assert [found.name for found in tmp_path.iterdir() if found.is_file()] == ["content.keys"]
+
+
+def test_whoever_gives_content_keys_gets_no_file(tmp_path: Path) -> None:
+    data = DataDir(tmp_path)
+    for given in ({"PLACET_CONTENT_KEYS": "x"}, {"PLACET_CONTENT_KEYS_FILE": "/elsewhere"}):
+        made = product_environment(data, given, port=1)
+        assert "PLACET_CONTENT_KEYS_FILE" not in made
+        assert not (tmp_path / "content.keys").exists()
+    made = product_environment(data, {}, port=1)
+    assert made["PLACET_CONTENT_KEYS_FILE"] == str(tmp_path / "content.keys")
 
 
 def test_large_log_is_put_aside(tmp_path: Path) -> None:

@@ -14,17 +14,21 @@ def user_and_rights(alias: str) -> tuple[str, bool]:
         return cursor.fetchone()
 
 
-def test_default_is_the_application_role() -> None:
-    assert user_and_rights("default") == ("placet_app", False)
+@pytest.mark.parametrize(
+    ("alias", "role"), [("default", "placet_system"), ("system", "placet_system"), ("app", "placet_app")]
+)
+def test_no_role_that_works_has_powers(alias: str, role: str) -> None:
+    assert user_and_rights(alias) == (role, False)
 
 
 def test_owner_is_a_superuser() -> None:
     assert user_and_rights("owner") == ("postgres", True)
 
 
-def test_application_role_makes_no_tables() -> None:
+@pytest.mark.parametrize("alias", ["app", "system"])
+def test_neither_makes_tables(alias: str) -> None:
     with (
-        connections["default"].cursor() as cursor,
+        connections[alias].cursor() as cursor,
         pytest.raises(ProgrammingError, match="permission denied"),
     ):
         cursor.execute("CREATE TABLE mine (id int)")

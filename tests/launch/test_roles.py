@@ -1,4 +1,4 @@
-"""The two roles: what each may do, and what is said when they cannot be made."""
+"""The four roles: what each may do, and what is said when they cannot be made."""
 
 import psycopg
 import pytest
@@ -11,10 +11,11 @@ from launch.postgres import Postgres
 @pytest.fixture
 def urls(postgres: Postgres) -> tuple[str, str]:
     """The owner's and the application role's addresses on a bootstrapped server."""
-    owner = postgres.url(user=roles.OWNER, database=roles.DATABASE)
-    app = postgres.url(user=roles.APP, database=roles.DATABASE)
+    owner, app, system = (
+        postgres.url(user=user, database=roles.DATABASE) for user in (roles.OWNER, roles.APP, roles.SYSTEM)
+    )
     for _ in range(2):  # it is safe to repeat
-        roles.bootstrap(postgres.url(), owner_url=owner, app_url=app)
+        roles.bootstrap(postgres.url(), owner_url=owner, app_url=app, system_url=system)
     return owner, app
 
 
@@ -32,13 +33,13 @@ def owned_database(postgres: Postgres, owner: str) -> str:
     return postgres.url(user=owner, database="theirs")
 
 
-def test_neither_role_has_powers(postgres: Postgres, urls: tuple[str, str]) -> None:
+def test_no_role_has_powers(postgres: Postgres, urls: tuple[str, str]) -> None:
     with psycopg.connect(postgres.url()) as connection:
         rows = connection.execute(
             "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls, rolcanlogin "
-            "FROM pg_roles WHERE rolname IN ('placet_owner', 'placet_app')"
+            "FROM pg_roles WHERE rolname IN ('placet_owner', 'placet_app', 'placet_system', 'placet_signer')"
         ).fetchall()
-    assert rows == [(False, False, False, False, False, True)] * 2
+    assert rows == [(False, False, False, False, False, True)] * 4
 
 
 def test_application_role_works_with_the_owners_tables(urls: tuple[str, str]) -> None:
@@ -47,6 +48,42 @@ def test_application_role_works_with_the_owners_tables(urls: tuple[str, str]) ->
     run(app, "INSERT INTO thing (name) VALUES ('one')")
     run(app, "UPDATE thing SET name = 'two'")
     run(app, "DELETE FROM thing")
+
+
+def test_one_role_is_not_used_for_two_purposes(postgres: Postgres) -> None:
+    owner, app = (postgres.url(user=user, database=roles.DATABASE) for user in (roles.OWNER, roles.APP))
+    with pytest.raises(LaunchError, match="different roles"):
+        roles.bootstrap(postgres.url(), owner_url=owner, app_url=app, system_url=app)
+
+
+def test_the_system_role_works_with_the_owners_tables_and_owns_nothing(
+    postgres: Postgres, urls: tuple[str, str]
+) -> None:
+    run(urls[0], "CREATE TABLE thing (id int)")
+    system = postgres.url(user=roles.SYSTEM, database=roles.DATABASE)
+    run(system, "INSERT INTO thing VALUES (1)")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        run(system, "ALTER TABLE thing DISABLE ROW LEVEL SECURITY")
+
+
+def test_the_signers_role_may_use_nothing_that_is_not_given_to_it(
+    postgres: Postgres, urls: tuple[str, str]
+) -> None:
+    run(urls[0], "CREATE TABLE thing (id int)")
+    signer = postgres.url(user=roles.SIGNER, database=roles.DATABASE)
+    for statement in ("SELECT 1 FROM thing", "INSERT INTO thing VALUES (1)", "CREATE TABLE mine (id int)"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            run(signer, statement)
+
+
+def test_a_signers_role_on_an_existing_server_may_use_nothing_either(postgres: Postgres) -> None:
+    make_role(postgres, "dba", "CREATEROLE")
+    owner = owned_database(postgres, "dba")
+    signer = roles.app_url(owner, "secret", roles.SIGNER)
+    roles.use_existing(owner, signer, may_make=True, variable="DATABASE_SIGNER_URL", signs=True)
+    run(owner, "CREATE TABLE thing (id int)")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        run(signer, "SELECT 1 FROM thing")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +97,7 @@ def test_application_role_works_with_the_owners_tables(urls: tuple[str, str]) ->
         "TRUNCATE thing",
         "SET session_replication_role = replica",
         "SET ROLE placet_owner",
+        "SET ROLE placet_system",
     ],
 )
 def test_application_role_cannot(urls: tuple[str, str], statement: str) -> None:

@@ -112,7 +112,7 @@ def test_says_where_it_runs(up: Up) -> None:
     for name, password in demo(up)["users"]["reviewer"].items():
         assert re.search(rf"reviewer +{name} +{password}\n", said)
     assert get(up.port, "/healthz") == {"status": "ok"}
-    assert get(up.port, "/readyz") == {"status": "ok", "database": "ok", "broker": "ok"}
+    wait_until_ready(up)
 
 
 def test_provider_knows_our_key(up: Up) -> None:
@@ -156,6 +156,7 @@ def test_private_files(up: Up) -> None:
         "refunds-keys.json",
         "provider-keys.json",
         "logs/web.log",
+        "signer/key.pem",
     ):
         assert stat.S_IMODE((up.data / name).stat().st_mode) == 0o600
 
@@ -168,7 +169,7 @@ def test_other_commands_use_its_engines(up: Up) -> None:
         "from django.db import connection as c; print(c.settings_dict['USER'], c.cursor())",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("placet_app ")
+    assert done.stdout.startswith("placet_system ")
 
 
 def test_second_up_is_refused_with_the_address_of_the_first(up: Up) -> None:
@@ -185,7 +186,30 @@ def test_taken_port_is_refused(up: Up, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat", "sweep", "provider"])
+def test_the_signer_signs_and_is_told_nothing_else(up: Up) -> None:
+    end = time.monotonic() + 60
+    while not (said := up.command("signer", "status")).stdout:
+        assert time.monotonic() < end, said.stderr
+        time.sleep(1)
+    assert "events signed at" in said.stdout
+    key = up.command("signer", "key").stdout.strip()
+    assert key == (up.data / "signer/signer.pub").read_text().strip()
+    assert key.startswith("placet/signer+")
+    (pid,) = (p for p in up.descendants() if "-m\0signer\0run" in Path(f"/proc/{p}/cmdline").read_text())
+    told = dict(pair.split("=", 1) for pair in Path(f"/proc/{pid}/environ").read_text().split("\0") if pair)
+    assert {name for name in told if name.startswith(("DATABASE_", "PLACET_", "REDIS_"))} == {
+        "DATABASE_SIGNER_URL", "PLACET_SIGNER_DIR",
+    }  # fmt: skip
+
+
+def test_only_the_signer_is_told_its_address(up: Up) -> None:
+    for words in ("gunicorn", "\0worker\0", "\0sweep\0", "\0beat\0"):
+        for pid in up.descendants():
+            if words in Path(f"/proc/{pid}/cmdline").read_text():
+                assert "DATABASE_SIGNER_URL" not in Path(f"/proc/{pid}/environ").read_text()
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "beat", "sweep", "provider", "signer"])
 def test_killed_process_is_started_again(up: Up, name: str) -> None:
     words = {"web": "gunicorn", "provider": "examples.refunds.provider"}.get(name, f"\0{name}\0")
     before = {pid for pid in up.descendants() if words in Path(f"/proc/{pid}/cmdline").read_text()}
@@ -207,7 +231,9 @@ def test_killed_engine_is_started_again(up: Up, name: str) -> None:
 def wait_until_ready(up: Up, *, seconds: float = 90) -> None:
     """A process that starts again needs its time on a busy machine; callers wait at the launcher's socket."""
     end = time.monotonic() + seconds
-    while (answer := ready(up.port)) != {"status": "ok", "database": "ok", "broker": "ok"}:
+    names = ("database", "migrations", "broker", "workers", "sweep", "sealer")
+    wanted = {"status": "ok", **dict.fromkeys(names, "ok")}
+    while not (answer := ready(up.port)).items() >= wanted.items():
         assert time.monotonic() < end, (answer, up.out.read_text())
         time.sleep(0.2)
 

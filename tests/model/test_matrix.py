@@ -14,9 +14,11 @@ from approvals.models import Proposal
 from common.fsm import allowed_moves
 from common.states_ui import STATES
 from repair.models import RepairPacket
+from repair.models_incidents import Incident
 from tests import rows
+from tests.workflows import callback_walls, hold_walls
 from workflows.enums import RunStatus
-from workflows.models import Attempt, Command, Run, Step
+from workflows.models import Attempt, CallbackCall, Command, Hold, Run, Step
 
 # model → state → {transition: where it leads}. What is not here is refused; final states are visibly empty.
 MATRIX: dict[type[Model], dict[str, dict[str, str]]] = {
@@ -35,22 +37,26 @@ MATRIX: dict[type[Model], dict[str, dict[str, str]]] = {
     },
     Command: {
         "ready": {
-            "claim": "claimed", "hold": "held", "give_up": "dead", "cancel": "cancelled", "make_void": "void",
+            "claim": "claimed", "hold_back": "held", "give_up": "dead", "cancel": "cancelled", "make_void": "void",
+            "doubt": "unknown",
         },
         "claimed": {
-            "send": "sent", "free": "ready", "retry_later": "retry_wait", "hold": "held", "give_up": "dead",
-            "cancel": "cancelled", "make_void": "void",
+            "send": "sent", "free": "ready", "retry_later": "retry_wait", "hold_back": "held", "give_up": "dead",
+            "cancel": "cancelled", "make_void": "void", "doubt": "unknown",
         },
         "sent": {
             "free": "ready", "retry_later": "retry_wait", "lose_track": "unknown", "confirm": "confirmed",
-            "refuse": "refused", "give_up": "dead",
+            "refuse": "refused", "give_up": "dead", "doubt": "unknown",
         },
         "retry_wait": {
-            "claim": "claimed", "hold": "held", "give_up": "dead", "cancel": "cancelled", "make_void": "void",
+            "claim": "claimed", "hold_back": "held", "give_up": "dead", "cancel": "cancelled", "make_void": "void",
+            "doubt": "unknown",
         },
-        "held": {"free": "ready", "give_up": "dead", "cancel": "cancelled", "make_void": "void"},
+        "held": {
+            "free": "ready", "give_up": "dead", "cancel": "cancelled", "make_void": "void", "doubt": "unknown",
+        },
         "unknown": {
-            "send_again": "sent", "free": "ready", "hold": "held", "confirm": "confirmed", "refuse": "refused",
+            "send_again": "sent", "free": "ready", "hold_back": "held", "confirm": "confirmed", "refuse": "refused",
             "cancel": "cancelled", "make_void": "void",
         },
         "confirmed": {}, "refused": {}, "dead": {}, "cancelled": {}, "void": {},
@@ -59,6 +65,17 @@ MATRIX: dict[type[Model], dict[str, dict[str, str]]] = {
         "claimed": {"send": "sent", "release": "released"},
         "sent": {"answer": "answered", "no_answer": "no_answer", "release": "released"},
         "answered": {}, "no_answer": {}, "released": {},
+    },
+    Hold: {
+        "in_force": {"try_one": "trial", "lift": "lifting"},
+        "trial": {"hold_on": "in_force", "lift": "lifting"},
+        "lifting": {"end": "lifted"},
+        "lifted": {},
+    },
+    CallbackCall: {
+        "pending": {"deliver": "delivered", "supersede": "superseded", "give_up": "dead"},
+        "dead": {"send_again": "pending"},
+        "delivered": {}, "superseded": {},
     },
     Step: {
         "pending": {
@@ -78,9 +95,16 @@ MATRIX: dict[type[Model], dict[str, dict[str, str]]] = {
         "open": {
             "take": "in_progress", "await_second": "awaiting_second", "resolve": "resolved", "abandon": "abandoned",
         },
-        "in_progress": {"await_second": "awaiting_second", "resolve": "resolved", "abandon": "abandoned"},
+        "in_progress": {
+            "give_back": "open", "await_second": "awaiting_second", "resolve": "resolved", "abandon": "abandoned",
+        },
         "awaiting_second": {"take": "in_progress", "resolve": "resolved", "abandon": "abandoned"},
         "resolved": {}, "abandoned": {},
+    },
+    Incident: {
+        "open": {"contain": "contained", "close": "closed"},
+        "contained": {"close": "closed"},
+        "closed": {},
     },
 }  # fmt: skip
 
@@ -106,6 +130,9 @@ def row_in(model: type[Model], status: str) -> Any:
     proposal = rows.proposal_row(run, step)
     command = rows.command_row(proposal, run, step)
     made = {Proposal: proposal, Command: command, Step: step, Attempt: rows.attempt_row(command)}
+    made[Hold] = hold_walls.hold_row(tenant=run.tenant)
+    made[Incident] = rows.made(Incident, {"tenant": run.tenant}, {})
+    made[CallbackCall] = callback_walls.call_row(callback_walls.destination_row(tenant=run.tenant), run=run)
     row = made.get(model) or rows.packet_row(run)
     for name in rows.path_to(model, status):
         rows.moved(row, name, rows.now())
@@ -168,7 +195,7 @@ def test_every_model_with_a_state_is_in_a_table() -> None:
 @pytest.mark.parametrize(
     ("thing", "model"),
     [("run", Run), ("step", Step), ("proposal", Proposal), ("command", Command), ("attempt", Attempt),
-     ("packet", RepairPacket)],
+     ("packet", RepairPacket), ("incident", Incident), ("hold", Hold), ("callback", CallbackCall)],
 )  # fmt: skip
 def test_every_state_has_a_word_for_people(thing: str, model: type[Model]) -> None:
     assert set(STATES[thing]) == set(states_of(model))

@@ -8,7 +8,20 @@ import pytest
 
 from tests.processes import ROOT
 
-_MODULES = ("config", "common", "audit", "access", "approvals", "workflows", "repair", "examples", "launch")
+_MODULES = (
+    "config",
+    "common",
+    "audit",
+    "access",
+    "notify",
+    "approvals",
+    "workflows",
+    "repair",
+    "examples",
+    "launch",
+    "verify_history.py",
+    "signer",
+)
 _CHECKS = {
     "ruff": ("-m", "ruff", "check", "."),
     "format": ("-m", "ruff", "format", "--check", "."),

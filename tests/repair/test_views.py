@@ -133,7 +133,7 @@ def test_settled_packets_leave_the_list_and_stay_readable(operator: Client, desk
 
 def test_a_settled_packet_says_how_and_waits_for_nothing(operator: Client, desk: Desk) -> None:
     command, packet = unknown_packet(desk)
-    assert "Ways out" in page(operator, f"/repair/{packet.pk}/")
+    assert "The provider is asked again and again" in page(operator, f"/repair/{packet.pk}/")
     desk.till.findings.append(Finding("happened", "re_9"))
     reconcile(command)
     for address in (f"/repair/{packet.pk}/", "/repair/?view=closed", f"/repair/run/{packet.run_id}/"):
@@ -141,7 +141,7 @@ def test_a_settled_packet_says_how_and_waits_for_nothing(operator: Client, desk:
         assert "The provider confirmed that it happened." in html, address
         assert "Nobody knows yet" not in html, address
         assert "it is escalated" not in html, address
-        assert "Ways out" not in html
+        assert "The provider is asked again and again" not in html
 
 
 def test_filters_narrow_rows_and_counts_alike(operator: Client, desk: Desk) -> None:
@@ -164,7 +164,7 @@ def test_the_list_asks_the_database_equally_often_however_long_it_is(
 ) -> None:
     for _ in range(count):
         factories.make_packet(factories.make_run(desk.tenant), cause="command_unknown")
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         operator.get("/repair/")
 
 
@@ -172,7 +172,13 @@ def test_the_list_alone_is_the_answer_to_a_swap(operator: Client, desk: Desk) ->
     one_of_each(desk)
     fragment = page(operator, "/repair/?view=unknown", **HTMX, **{"HX-Target": "stopped"})
     assert "<!doctype" not in fragment
-    assert fragment.strip() in page(operator, "/repair/?view=unknown")
+    whole = page(operator, "/repair/?view=unknown")
+    assert timeless(fragment).strip() in timeless(whole)
+
+
+def timeless(html: str) -> str:
+    """Without distances and ages: time goes on between two looks."""
+    return re.sub(r"\b\d+ (?:h \d\d|min|s)\b", "", html)
 
 
 # -- one packet -----------------------------------------------------------------------------------------------
@@ -198,12 +204,13 @@ def test_a_packet_says_what_is_known_and_what_is_not(operator: Client, desk: Des
         assert text in html, text
 
 
-def test_a_wish_for_changes_is_quoted(operator: Client, desk: Desk) -> None:
+def test_a_wish_for_changes_is_told_without_its_words(operator: Client, desk: Desk) -> None:
     proposal = desk.proposed()
     desk.decide(proposal, "request_changes", reason="only EUR 25")
     packet = RepairPacket.objects.get(proposal_id=proposal.pk)
     html = page(operator, f"/repair/{packet.pk}/")
-    assert "ada asked for changes to exactly this, saying “only EUR 25”, on view" in html
+    assert "ada asked for changes to exactly this, on view" in html
+    assert "only EUR 25" not in html
 
 
 def test_a_provider_without_a_look_up_is_told_from_a_silent_one(operator: Client, desk: Desk) -> None:
@@ -237,7 +244,7 @@ def test_where_nothing_is_in_doubt_the_page_says_that(operator: Client, desk: De
     command.save()
     packet = factories.make_packet(command.run, cause="command_lapsed", command_id=command.pk)
     html = page(operator, f"/repair/{packet.pk}/")
-    assert "was never sent. Nothing happened." in html
+    assert "was never sent. Nothing happened by it." in html
     assert "Nothing is in doubt" in html
     assert "Nothing has left this system for it." in html
 
@@ -258,17 +265,10 @@ def test_personal_values_are_not_on_a_packet(operator: Client, desk: Desk) -> No
     run = rows.Run.objects.get(pk=proposal.run_id)
     packet = factories.make_packet(run, cause="proposal_invalidated", proposal_id=proposal.pk)
     html = page(operator, f"/repair/{packet.pk}/")
-    assert "personal, not shown here" in html
+    assert "⟦personal, fingerprint " in html
     assert "1,284.50" in html
     for hidden in ("billing@", "Dear customer", "harbour-lane"):
         assert hidden not in html, hidden
-
-
-def test_no_move_is_offered_yet(operator: Client, desk: Desk) -> None:
-    _, packet = unknown_packet(desk)
-    main = page(operator, f"/repair/{packet.pk}/").partition("<main")[2].partition("</main>")[0]
-    assert "<button" not in main
-    assert "<form" not in main
 
 
 def test_texts_are_escaped(operator: Client, desk: Desk) -> None:

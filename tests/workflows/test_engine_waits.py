@@ -11,12 +11,11 @@ from access.enums import Role
 from access.models import Membership
 from approvals.actions import expire_due
 from approvals.models import Proposal
-from approvals.refusals import ActionInProgress
 from audit.models import Event
 from common.clock import db_clock
 from common.ids import new_id
 from repair.models import RepairPacket
-from tests.factories import make_run, make_step
+from tests.factories import make_run
 from tests.workflows.conftest import AGENT, Desk, state
 from tests.workflows.later import SWEEP, age, open_packets
 from tests.workflows.test_engine_stages import ran, step
@@ -26,8 +25,7 @@ from workflows.actions.cancelling import DataRefused, WaitOver, cancel_run, supp
 from workflows.actions.overdue import handle_overdue
 from workflows.actions.runs import EventConflict, InvalidRunInput, Source, Started, start_run
 from workflows.authoring import Done, ExceptionCase, OnExpiry, WaitForData
-from workflows.engine import run_due_steps
-from workflows.enums import Lane, RunStatus
+from workflows.enums import RunStatus
 from workflows.models import Document, Run, SourceEvent, Step
 from workflows.operations import Verdict
 from workflows.selectors import envelope
@@ -363,25 +361,3 @@ def test_no_run_waits_without_a_clock(desk: Desk, status: RunStatus) -> None:
     for missing in ({"waiting_until": None}, {"wait_id": None}, {"on_expiry": ""}):
         with pytest.raises(IntegrityError, match="workflows_run_waits_with_a_clock"), transaction.atomic():
             Run.objects.filter(pk=run.pk).update(**missing)
-
-
-# -- replays -----------------------------------------------------------------------------------------------------
-
-
-def test_a_replay_has_the_keys_of_its_original(desk: Desk) -> None:
-    """Design, section 5: replaying does not make a new key, so it cannot make a second effect."""
-    command = desk.approved()
-    desk.work()
-    original = Run.objects.get(pk=command.run_id)
-    replay = make_run(desk.tenant, kind="replay", original=original, workflow="toy-pay", lane="reprocess")
-    for position, stage in enumerate(ToyFlow.stages):
-        make_step(
-            replay, key=stage.key, position=position, kind=stage.kind, lane="reprocess",
-            due_at=None if position else db_clock(),
-        )  # fmt: skip
-    assert run_due_steps(limit=9, lane=Lane.REPROCESS) == 3
-    proposal = Proposal.objects.get(run_id=replay.pk)
-    assert (proposal.idempotency_key, proposal.generation) == (command.idempotency_key, 1)
-    with pytest.raises(ActionInProgress) as info:
-        desk.decide(proposal)
-    assert info.value.details == {"command_id": str(command.pk)}

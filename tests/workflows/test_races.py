@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 from access.actions import remove_from_group
 from access.models import GroupMembership, Membership
@@ -40,7 +40,7 @@ class Beside(threading.Thread):
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.result = error
         finally:
-            connection.close()
+            connections.close_all()
 
     def waits(self) -> bool:
         self.join(0.7)

@@ -14,7 +14,9 @@ from repair.enums import PacketStatus
 from repair.models import RepairPacket
 from tests import factories as f
 from tests import rows
+from tests.repair import incident_walls, repair_walls
 from tests.walls import WAYS, another_value, delete_by_sql, insert, names_in, refused_by
+from tests.workflows import callback_walls, endpoint_walls, hold_walls, replay_walls
 from workflows.enums import AttemptStatus, CommandStatus, Effect, RunStatus, SettledBy, StepStatus
 from workflows.models import Attempt, Command, Definition, Document, Lookup, Run, SourceEvent, Step
 
@@ -138,6 +140,12 @@ INSERTS: list[tuple[str, Callable[[], Model]]] = [
     ("repair_packet_run_tenant", lambda: rows.packet_row(f.make_run(), tenant_id=other_tenant())),
     ("repair_packet_waits_with_a_clock", lambda: rows.packet_row(f.make_run(), on_expiry="")),
     ("repair_packet_one_open_per_cause", packet_beside),
+    *repair_walls.INSERTS,
+    *incident_walls.INSERTS,
+    *hold_walls.INSERTS,
+    *endpoint_walls.INSERTS,
+    *callback_walls.INSERTS,
+    *replay_walls.INSERTS,
 ]  # fmt: skip
 
 
@@ -197,6 +205,10 @@ UPDATES: list[tuple[str, Callable[[], Model], dict[str, Any]]] = [
     ("workflows_attempt_ended_once_final", lambda: f.make_attempt(f.make_command()), {"status": A.RELEASED}),
     ("repair_packet_moves", lambda: f.make_packet(status="resolved"), {"status": "open"}),
     ("repair_packet_ended_says_how", f.make_packet, {"status": "resolved", "ended_at": NOW}),
+    *incident_walls.UPDATES,
+    *hold_walls.UPDATES,
+    *endpoint_walls.UPDATES,
+    *callback_walls.UPDATES,
 ]  # fmt: skip
 
 
@@ -217,7 +229,7 @@ FROZEN: list[tuple[str, Callable[[], Model], list[str]]] = [
     ("workflows_run_bound", f.make_run, [
         "tenant", "kind", "original", "workflow", "workflow_version", "stage", "requested_by", "on_behalf_of",
         "excluded_users", "source_system", "source_event_id", "source_record", "source_sequence", "input_ref",
-        "input_hash", "created_at"]),
+        "input_hash", "callback", "created_at"]),
     ("workflows_step_bound", f.make_step, ["tenant", "run", "key", "position", "kind"]),
     ("workflows_sourceevent_bound", an_event, [
         "tenant", "workflow", "system", "event_id", "key", "record", "sequence", "input_hash", "run"]),
@@ -229,6 +241,12 @@ FROZEN: list[tuple[str, Callable[[], Model], list[str]]] = [
     ("workflows_lookup_frozen", lambda: f.make_lookup(f.make_command()), [
         "tenant", "command", "asked_at", "ended_at", "finding", "provider_reference", "settled"]),
     ("repair_packet_bound", f.make_packet, ["tenant", "run", "step", "cause", "opened_at"]),
+    *repair_walls.FROZEN,
+    *incident_walls.FROZEN,
+    *hold_walls.FROZEN,
+    *endpoint_walls.FROZEN,
+    *callback_walls.FROZEN,
+    *replay_walls.FROZEN,
 ]  # fmt: skip
 
 
@@ -256,6 +274,9 @@ MACHINES: list[tuple[str, type[Model], type, Callable[[str], Model]]] = [
     ("workflows_command_moves", Command, C, lambda s: f.make_command(status=s)),
     ("workflows_attempt_moves", Attempt, A, lambda s: f.make_attempt(f.make_command(), status=s)),
     ("repair_packet_moves", RepairPacket, PacketStatus, lambda s: f.make_packet(status=s)),
+    *incident_walls.MACHINES,
+    *hold_walls.MACHINES,
+    *callback_walls.MACHINES,
 ]  # fmt: skip
 EVERY_STATE = [(*machine, source) for machine in MACHINES for source in machine[2].values]
 
@@ -283,6 +304,8 @@ ON_OWNER: list[tuple[str, Callable[[], Model], dict[str, Any]]] = [
     ("workflows_command_status_known", f.make_command, {}),
     ("workflows_attempt_status_known", lambda: f.make_attempt(f.make_command()), {"ended_at": NOW, "sent_at": NOW}),
     ("repair_packet_status_known", f.make_packet, {"ended_at": NOW, "resolution": "x"}),
+    *incident_walls.ON_OWNER,
+    *hold_walls.ON_OWNER,
 ]  # fmt: skip
 
 
@@ -315,7 +338,8 @@ def test_every_wall_is_broken_here() -> None:
     # Targets of composite foreign keys: the primary key is refused first.
     targets = {
         "workflows_document_tenant_id", "workflows_run_tenant_id", "workflows_step_tenant_id",
-        "workflows_command_tenant_id", "repair_packet_tenant_id",
+        "workflows_command_tenant_id", "workflows_endpoint_tenant_id", "workflows_callbackendpoint_tenant_id",
+        *repair_walls.TARGETS, *incident_walls.TARGETS, *replay_walls.TARGETS,
     }  # fmt: skip
     assert names_in("workflows") | names_in("repair") == broken | targets
     assert {model.__name__ for model in (Document, Lookup, SourceEvent)}

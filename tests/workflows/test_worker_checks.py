@@ -148,6 +148,8 @@ def test_a_record_that_changed_after_the_approval(desk: Desk) -> None:
     command = desk.approved()
     desk.till.tags["1042"] = "v2"
     nothing_sent(desk, command, VOID["pin"])
+    # Which kind of record, for whoever looks into it; no id and no version, which nothing would erase there.
+    assert Attempt.objects.get(command=command).detail == "another version now: order"
 
 
 @pytest.mark.parametrize(
@@ -256,9 +258,11 @@ def test_an_earlier_effect_at_the_provider_stops_for_a_person(desk: Desk) -> Non
 
 def test_an_earlier_effect_of_ours_stops_for_a_person(desk: Desk) -> None:
     """Field report A13: two proposals for one thing, one after the other."""
-    desk.approved()
+    first, other = desk.proposed(), desk.proposed()
+    desk.decide(first)
     desk.work()
-    second = desk.approved()
+    desk.decide(other)  # it was proposed before the first had happened; later nobody is asked any more
+    second = Command.objects.get(proposal=other)
     desk.work()
     assert len(desk.till.calls) == 1
     assert (fresh(second).status, fresh(second).settled_by) == ("dead", "earlier_effect")

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from common.clock import db_clock
 from tests.workflows import toy
@@ -15,7 +16,7 @@ from workflows.authoring import Observation
 from workflows.enums import Lane
 from workflows.models import Attempt, Command
 from workflows.worker import loop, work
-from workflows.worker.claim import Claim, claim_commands
+from workflows.worker.claim import IN_ORDER, Claim, claim_commands
 
 pytestmark = pytest.mark.django_db
 
@@ -125,7 +126,10 @@ def test_an_error_in_one_command_leaves_the_others_alone(desk: Desk, monkeypatch
     assert (fresh(bad).status, fresh(good).status) == ("claimed", "confirmed")
 
 
-def test_what_slow_calls_leave_no_time_for_is_given_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_slow_calls_leave_no_time_for_is_given_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.PLACET_CALLS_AT_ONCE = 1
     commands = [desk.approved(order=str(order)) for order in range(3)]
     monkeypatch.setattr(loop, "LEASE", timedelta(seconds=0.2))
     import time
@@ -141,3 +145,25 @@ def test_what_slow_calls_leave_no_time_for_is_given_back(desk: Desk, monkeypatch
     monkeypatch.undo()
     assert desk.work() == 2
     assert len(toy.till.calls) == 3
+
+
+def test_the_look_goes_along_the_index_however_few_are_ready(desk: Desk) -> None:
+    """By itself the planner looks at all that are ready, up to some thousands, and sorts them."""
+    desk.approved()
+    seen: list[tuple[str, Any]] = []
+
+    def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        seen.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(watch):
+        assert len(claims()) == 1
+    [(look, parameters)] = [one for one in seen if "SKIP LOCKED" in one[0] and "workflows_command" in one[0]]
+    setting = next(place for place, (sql, _) in enumerate(seen) if sql == IN_ORDER.sql)
+    assert setting < seen.index((look, parameters))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(IN_ORDER.sql)
+        cursor.execute(f"EXPLAIN {look}", parameters)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Index Scan using workflows_command_claimable" in plan
+    assert "Seq Scan on workflows_command c" not in plan

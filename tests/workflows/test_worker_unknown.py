@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from audit.models import Event
 from common.clock import db_clock
 from tests.workflows.conftest import Desk
-from tests.workflows.later import SWEEP, age, as_superuser, end_of, fresh, look_up, recover
+from tests.workflows.later import SWEEP, age, as_superuser, changed_by_hand, end_of, fresh, look_up, recover
 from tests.workflows.test_worker_answers import CONFIRMED, READY, UNKNOWN, answer
 from tests.workflows.toy import NOT_SENT, NOTHING_CAME, PAID, ToyPay
 from workflows.authoring import Finding, Observation
@@ -153,10 +153,8 @@ def test_a_lookup_that_breaks_settles_nothing_and_stops_no_other(
 def test_changed_bytes_name_no_key_to_ask_by(desk: Desk) -> None:
     """*Not found* under another key must not be taken for *nothing happened*."""
     command = unknown(desk)
-    as_superuser(
-        "UPDATE approvals_proposal SET contract = convert_to(replace(convert_from(contract, 'UTF8'), %s, %s), 'UTF8')"
-        " WHERE id = %s", command.idempotency_key, "A" * len(command.idempotency_key), command.proposal_id,
-    )  # fmt: skip
+    other = "A" * len(command.idempotency_key)
+    changed_by_hand(command.proposal_id, "contract", command.idempotency_key, other)
     age(command.run_id, SETTLED)
     desk.till.findings = [NOT_FOUND]
     assert not look_up(command)
@@ -209,7 +207,8 @@ def test_a_command_from_which_no_worker_comes_back_is_set_aside(desk: Desk) -> N
     command = desk.approved()
     for _ in range(5):
         as_superuser("UPDATE workflows_command SET due_at = now() WHERE id = %s", command.pk)
-        assert claim_commands(limit=1, lane=Lane.NEW, worker="dies", by=SWEEP, clock=db_clock)
+        lane = Lane(fresh(command).lane)
+        assert claim_commands(limit=1, lane=lane, worker="dies", by=SWEEP, clock=db_clock)
         age(command.run_id, 31, "workflows_command")
         assert recover() == 1
     end = end_of(command)
@@ -227,7 +226,7 @@ def test_a_stale_worker_does_not_send(desk: Desk) -> None:
     recover()
     execute(claim, by=SWEEP, clock=db_clock)
     assert (end_of(command), desk.till.calls) == (READY, [])
-    [again] = claim_commands(limit=1, lane=Lane.NEW, worker="second", by=SWEEP, clock=db_clock)
+    [again] = claim_commands(limit=1, lane=Lane.REPROCESS, worker="second", by=SWEEP, clock=db_clock)
     execute(claim, by=SWEEP, clock=db_clock)
     assert desk.till.calls == []
     assert fresh(command).lease_token == again.token

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connection
+from django.db import connections
 
 from common.errors import Refused
 
@@ -22,7 +22,7 @@ def in_threads(count: int, do: Callable[[int], Any]) -> list[Any]:
         except Exception as error:  # noqa: BLE001 - the test looks at it
             results[number] = error
         finally:
-            connection.close()
+            connections.close_all()
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
     for thread in threads:

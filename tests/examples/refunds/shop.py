@@ -23,6 +23,7 @@ from tests.examples.refunds.conftest import RunningProvider
 from tests.factories import make_group, make_tenant, make_user
 from workflows import sweep
 from workflows.actions.cancelling import supply_data
+from workflows.actions.compensating import UNDOING, follow
 from workflows.actions.runs import EventConflict, Source, start_run
 from workflows.enums import RunStatus
 from workflows.models import Command, Document, Run, Step
@@ -147,6 +148,23 @@ class Shop:
             clock=db_clock,
         )
 
+    def propose_undo(self, tenant: str, run: Run, reason: str) -> Run:
+        """As an operator does; returns the run of the compensation, which waits for a decision."""
+        name = f"{tenant}-operator"
+        user = User.objects.filter(username=name).first()
+        user = user or make_user(self.tenants[tenant], name, roles=[Role.OPERATOR])
+        by = Actor(f"user:{user.pk}", Via.SESSION, Owner.PERSON, user_id=user.pk)
+        proposal = follow(
+            UNDOING,
+            tenant_id=run.tenant_id,
+            run_id=run.pk,
+            key="refund",
+            reason=reason,
+            by=by,
+            clock=db_clock,
+        )
+        return Run.objects.get(pk=proposal.run_id)
+
     def decide(self, tenant: str, run: Run, decision: dict[str, Any]) -> str:
         """Decide as that person, with real receipts for every part; returns the refusal's code, or nothing."""
         user, proposal = self.people[tenant, decision["by"]], Proposal.objects.get(run_id=run.pk)
@@ -161,6 +179,7 @@ class Shop:
         submission = Submission(
             decision["kind"], proposal.digest, proposal.view_digest, receipts,
             tuple(view.to_acknowledge) if decision.get("acknowledge", True) else (), reason=decision.get("reason", ""),
+            confirmed=lambda digest: digest == proposal.digest,
         )  # fmt: skip
         by = Actor(f"user:{user.pk}", Via.SESSION, Owner.PERSON, user_id=user.pk)
         try:
@@ -182,7 +201,9 @@ class Shop:
         return int(arrivals[-1]["seq"]) if arrivals else 0
 
     def effects_after(self, arrival: int) -> list[tuple[str, str]]:
-        """(idempotency key, "EUR 49.90") of every refund that the provider has really made since."""
+        """(idempotency key, "EUR 49.90") of every refund that the provider has really made since; of one that it has
+        called back "back EUR 49.90".
+        """
         keys = [row["key"] for row in self._arrivals(arrival) if row["effect"]]
         return [(key, self._amount_of(key)) for key in keys]
 
@@ -194,10 +215,11 @@ class Shop:
 
     def _amount_of(self, key: str) -> str:
         for tenant_key in KEYS.values():
-            refunds = self.provider.call("GET", f"/refunds?key={key}", key=tenant_key).json["refunds"]
-            if refunds:
-                assert len(refunds) == 1
-                return f"{refunds[0]['currency']} {refunds[0]['amount']}"
+            for kind, word in (("refunds", ""), ("reversals", "back ")):
+                made = self.provider.call("GET", f"/{kind}?key={key}", key=tenant_key).json[kind]
+                if made:
+                    assert len(made) == 1
+                    return f"{word}{made[0]['currency']} {made[0]['amount']}"
         raise AssertionError("the provider does not know the key")
 
     def kept(self, run: Run) -> str:

@@ -129,6 +129,7 @@ def test_no_answer(
         ({"fault": "status", "status": 401}, 401, 0),
         ({"fault": "status", "status": 500, "execute": True}, 500, 1),
         ({"fault": "garbled"}, 201, 1),
+        ({"fault": "other_document"}, 201, 1),
         ({"fault": "delay", "seconds": 0.2}, 201, 1),
     ],
 )

@@ -1,0 +1,1 @@
+"""A release that publishes another version of the refund policy."""

@@ -1,0 +1,1 @@
+"""Processes that write down what limits their database connections really have."""

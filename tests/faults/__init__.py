@@ -1,0 +1,1 @@
+"""The fault harness: real processes, injected faults, and an oracle outside our database. See docs/faults.md."""
