@@ -28,13 +28,16 @@ LARGEST: Final = 10**18
 class Key:
     """One part of an order. ``expression``: what is compared, where it is no column; it is annotated as ``name``.
 
-    Neither may be NULL in any row.
+    Neither may be NULL in any row. ``implies``: what a row at this value or behind it says of a column. Behind
+    row-level security no index begins at an expression, unless PostgreSQL knows that its errors tell nothing; of what
+    a column says it can, and reads none of the rows before.
     """
 
     name: str
     kind: str
     descending: bool = False
     expression: Expression | None = None
+    implies: Callable[[Any], Q] | None = None
 
     def ordering(self) -> Any:
         return F(self.name).desc() if self.descending else F(self.name).asc()
@@ -74,7 +77,8 @@ class Order:
             same &= Q(**{key.name: value})
         # An index cannot begin at an OR. This says the same of the first key, and it can begin there.
         first = self.keys[0]
-        return found & Q(**{f"{first.name}__{'lte' if first.descending else 'gte'}": place[0]})
+        begins = Q(**{f"{first.name}__{'lte' if first.descending else 'gte'}": place[0]})
+        return found & begins & (first.implies(place[0]) if first.implies else Q())
 
     def place_of(self, row: Model) -> tuple[Any, ...]:
         """Where a row stands, of rows that are `keyed`."""

@@ -2,9 +2,11 @@
 
 import base64
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -13,7 +15,7 @@ from access.enums import Role
 from access.models import User
 from approvals.models import Claim, Proposal
 from approvals.screens import queue as screen
-from approvals.screens.orders import ORDERS
+from approvals.screens.orders import ORDERS, URGENCY
 from common.models import Tenant
 from tests import factories, rows
 from tests.approvals.queue_rows import make_queue
@@ -112,6 +114,7 @@ def test_a_place_that_is_none_shows_the_first_page(desk: Client, tenant: Tenant,
     [
         ("1", "1", "1E999", "2026-01-01T00:00:00+00:00"), ("1", "1", "NaN", "2026-01-01T00:00:00+00:00"),
         ("9" * 40, "1", "1", "2026-01-01T00:00:00+00:00"), ("1", "9" * 17, "1", "2026-01-01T00:00:00+00:00"),
+        ("9" * 17, "1", "1", "2026-01-01T00:00:00+00:00"), ("-" + "9" * 9, "1", "1", "2026-01-01T00:00:00+00:00"),
         ("1", "1", "1.123456789", "0001-01-01T00:00:00+23:00"), ("1", "1", "1", "2026-01-01T00:00:00"),
     ],
 )  # fmt: skip
@@ -121,6 +124,15 @@ def test_a_place_with_values_that_no_row_has_is_no_error(
     make_queue(tenant)
     text = "\n".join(["urgency", *values, str(tenant.pk)])
     page(desk, f"after={base64.urlsafe_b64encode(text.encode()).decode()}")
+
+
+def test_a_late_place_says_of_a_column_where_its_rows_begin() -> None:
+    """Behind row-level security an index does not begin at an expression: at the column of its hour it does."""
+    until = datetime(2026, 11, 30, 7, 45, tzinfo=UTC)
+    hour = int(until.timestamp()) // 3600
+    behind = URGENCY.behind((hour, 1, Decimal(5), until, uuid4()))
+    assert ("decide_by__gte", until.replace(minute=0)) in behind.children
+    assert ORDERS["risk"].behind((2, until, uuid4())).children[-1] == ("risk__lte", 2)
 
 
 def test_a_place_of_another_order_shows_the_first_page(

@@ -14,6 +14,7 @@ from common.ids import new_id
 from repair.models import RepairPacket
 from repair.selectors import counts, open_count
 from tests import factories, rows
+from tests.pages import timeless
 from tests.workflows.conftest import Desk
 from tests.workflows.toy import NOTHING_CAME
 from workflows.enums import CommandStatus, SettledBy, VoidReason
@@ -173,12 +174,7 @@ def test_the_list_alone_is_the_answer_to_a_swap(operator: Client, desk: Desk) ->
     fragment = page(operator, "/repair/?view=unknown", **HTMX, **{"HX-Target": "stopped"})
     assert "<!doctype" not in fragment
     whole = page(operator, "/repair/?view=unknown")
-    assert timeless(fragment).strip() in timeless(whole)
-
-
-def timeless(html: str) -> str:
-    """Without distances and ages: time goes on between two looks."""
-    return re.sub(r"\b\d+ (?:h \d\d|min|s)\b", "", html)
+    assert timeless(fragment) in timeless(whole)
 
 
 # -- one packet -----------------------------------------------------------------------------------------------
