@@ -1,16 +1,16 @@
-"""The list *Questions to you*: what colleagues ask this person about proposals that still wait."""
+"""The list *Questions to you*: what this person, or an automation of theirs, is asked and nobody has answered."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from access.models import Membership
 from access.selectors import accounts_of
-from approvals.enums import ProposalStatus
+from approvals.enums import Asked, ProposalStatus
 from approvals.models import Question
 from common.display import visible
 from common.sealed import readable
@@ -20,7 +20,10 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """One question: about what, in whose words, and until when an answer is of use. Whoever is asked reads it."""
+    """One question: about what, in whose words, and until when an answer is of use. Whoever is asked reads it.
+
+    ``of_proposer``: it was asked of whoever proposes, who may be an automation that answers by itself.
+    """
 
     href: str
     summary: str
@@ -28,6 +31,7 @@ class QuestionRow:
     by: str
     at: datetime
     until: datetime
+    of_proposer: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,11 @@ class QuestionsScreen:
 
 
 def asked_of(tenant_id: UUID, user_id: UUID, now: datetime) -> QuerySet[Question]:
-    """Questions to a person, under any of their accounts, that nobody has answered and that still matter."""
+    """Questions that a person may answer, under any of their accounts, that nobody has and that still matter."""
+    accounts = sorted(accounts_of(tenant_id, [user_id]))
+    theirs = Q(colleague_id__in=accounts) | Q(of=Asked.PROPOSER, proposal__excluded_users__overlap=accounts)
     return Question.objects.filter(
-        tenant_id=tenant_id, colleague_id__in=accounts_of(tenant_id, [user_id]), answer__isnull=True,
+        theirs, tenant_id=tenant_id, answer__isnull=True,
         proposal__status=ProposalStatus.PENDING, proposal__decide_by__gt=now,
     )  # fmt: skip
 
@@ -62,5 +68,5 @@ def _row(question: Question) -> QuestionRow:
     return QuestionRow(
         href=f"{reverse('approvals:proposal', args=[proposal.pk])}#q-{question.pk}", summary=proposal.summary,
         words=visible(str(words)) if words is not None else "", by=visible(str(question.asked_by)),
-        at=question.asked_at, until=proposal.decide_by,
+        at=question.asked_at, until=proposal.decide_by, of_proposer=question.of == Asked.PROPOSER,
     )  # fmt: skip

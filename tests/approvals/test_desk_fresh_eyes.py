@@ -109,6 +109,19 @@ def test_what_was_decided_is_asked_no_more(
     assert "Did anybody call?" not in theirs.get("/review/questions/").content.decode()
 
 
+def test_what_the_proposer_is_asked_stands_with_whom_it_acts_for(
+    desk: Client, theirs: Client, colleague: User, tenant: Any
+) -> None:
+    proposal = factories.make_proposal(tenant=tenant, excluded_users=[colleague.pk])
+    ask(desk, proposal, "Which parcel?")
+    page = theirs.get("/review/questions/").content.decode()
+    assert "Which parcel?" in page
+    assert "asked the proposer" in page
+    assert "Which parcel?" not in desk.get("/review/questions/").content.decode()
+    answer(theirs, proposal.questions.get(), "The second.")
+    assert "Nobody waits for your answer" in theirs.get("/review/questions/").content.decode()
+
+
 def test_the_queue_leads_to_them(desk: Client) -> None:
     assert 'href="/review/questions/"' in desk.get("/review/").content.decode()
 
