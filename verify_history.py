@@ -41,6 +41,8 @@ EVENT: Final = b"placet.event.v1\n"
 CONTENT: Final = b"placet.event-content.v1\n"
 CONTRACT: Final = b"placet.contract.v1\n"
 VIEW: Final = b"placet.view.v1\n"
+ROW: Final = b"placet.row.v1\n"
+KEY: Final = b"placet.key.v1"
 RECEIPT: Final = b"placet.history-receipt.v1\n"
 GENESIS: Final = "0" * 64
 MEMBERS: Final = frozenset({
@@ -54,6 +56,8 @@ FILES: Final = (
 LONGEST_EVENT, LONGEST_LINE, LONGEST_FILE, MOST_MEMBERS = 1_000_000, 16_000_000, 4_000_000, 200_000
 CLOCKS_DIFFER: Final = timedelta(seconds=2)
 """The signer's clock and the database's; a bundle made in that time may be older than what was signed then."""
+WHILE_IT_IS_DONE: Final = timedelta(seconds=60)
+"""From the instant at which an action decides to the one at which its event is stamped: the longest transaction."""
 LARGEST_WHOLE: Final = 2**53 - 1
 
 
@@ -648,6 +652,8 @@ class Vote:
     via: str
     view: str
     standing: bool = True
+    row: str = ""
+    """The digest of its bound columns; empty in events of before it was recorded."""
 
 
 @dataclass
@@ -659,8 +665,14 @@ class Proposal:
     run: str
     needed: int
     mode: str
+    row: str = ""
+    decide_by: datetime | None = None
+    asked: set[tuple[str, str]] = field(default_factory=set)
+    """In which role, of which group, people are asked; empty where no event says so."""
     votes: list[str] = field(default_factory=list)
     approved: bool = False
+    times: tuple[datetime, datetime] | None = None
+    """When it was approved, and until when it may be sent."""
     command: str = ""
 
 
@@ -670,11 +682,25 @@ class Command:
 
     proposal: str
     key: str
+    row: str = ""
     claims: int = 0
     sends: int = 0
+    sent_at: set[datetime] = field(default_factory=set)
+    ends: dict[str, Any] = field(default_factory=dict)
+    """What the last event about it says of how it ended."""
+
+
+@dataclass
+class Person:
+    """A member as the history tells: the roles and groups of this moment."""
+
+    roles: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    active: bool = True
 
 
 STATEFUL: Final = ("proposal", "command", "run", "step")
+ENDS: Final = ("effect", "settled_by", "provider_reference", "tries")
 
 
 class Story:
@@ -690,10 +716,13 @@ class Story:
         self.commands: dict[str, Command] = {}
         self.votes: dict[str, Vote] = {}
         self.erased: set[str] = set()
+        self.people: dict[str, Person] | None = None
+        """By actor; None in a history that does not begin with its tenant, and so does not know everybody."""
+        self.one_may_decide = False
         self._tell: dict[str, Callable[[str, dict[str, Any], dict[str, Any]], None]] = {
             "proposal.made": self._made, "proposal.vote": self._voted, "proposal.approved": self._approved,
             "command.ready": self._ordered, "command.claimed": self._claimed, "command.sent": self._sent,
-            "run.content_erased": self._content_erased,
+            "run.content_erased": self._content_erased, "proposal.escalated": self._escalated,
         }  # fmt: skip
 
     def hear(self, document: dict[str, Any]) -> None:
@@ -702,12 +731,40 @@ class Story:
         if not (isinstance(kind, str) and isinstance(subject, str) and isinstance(document["to"], str)):
             raise NotHeld("line", "The event has a member of the wrong type.")
         thing, _, ident = subject.partition(":")
+        body = document["body"] if isinstance(document["body"], dict) else {}
+        self._posture(thing, subject, kind, body)
         if thing not in STATEFUL:
             return
         self._move(thing, subject, kind, document)
-        tell = self._tell.get(kind)
-        if tell is not None:
-            tell(ident, document, document["body"] if isinstance(document["body"], dict) else {})
+        try:
+            self._tell.get(kind, lambda *_: None)(ident, document, body)
+        except (ValueError, TypeError):
+            raise NotHeld("line", "The event has a member of the wrong type.") from None
+        if thing == "command" and "effect" in body and ident in self.commands:
+            self.commands[ident].ends = {name: body.get(name) for name in ENDS}
+
+    def _posture(self, thing: str, subject: str, kind: str, body: dict[str, Any]) -> None:
+        """Who the people are, and whether one of them may decide alone."""
+        if kind == "tenant.created" and self.complete and self.people is None:
+            self.people = {}
+        if thing == "break_glass":
+            self.one_may_decide = kind == "break_glass.on"
+        if self.people is not None and thing == "user":
+            self._member(self.people.setdefault(subject, Person()), kind, body)
+
+    def _member(self, person: Person, kind: str, body: dict[str, Any]) -> None:
+        match kind:
+            case "user.created" | "membership.roles_set":
+                roles = body.get("roles" if kind == "user.created" else "after")
+                person.roles = set(map(str, roles)) if isinstance(roles, list) else set()
+            case "group.joined":
+                person.groups.add(str(body.get("group")))
+            case "group.left":
+                person.groups.discard(str(body.get("group")))
+            case (
+                "membership.deactivated" | "user.deactivated" | "membership.reactivated" | "user.reactivated"
+            ):
+                person.active = kind.endswith("reactivated")
 
     def _move(self, thing: str, subject: str, kind: str, document: dict[str, Any]) -> None:
         """From the state in which the thing was, to another."""
@@ -726,8 +783,18 @@ class Story:
         needed = body.get("needed")
         self.proposals[ident] = Proposal(
             str(document["digest"]), str(body.get("view_digest", "")), str(document["run"]),
-            needed if type(needed) is int else 1, str(body.get("mode", "")),
+            needed if type(needed) is int else 1, str(body.get("mode", "")), str(body.get("row", "")),
         )  # fmt: skip
+        if "decide_by" in body:
+            made = self.proposals[ident]
+            made.decide_by = instant(body["decide_by"])
+            made.asked.add(("reviewer", str(body.get("group", ""))))
+
+    def _escalated(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
+        proposal = self._proposal(ident, document)
+        if proposal is not None and proposal.asked:
+            group = str(body.get("group") or "")
+            proposal.asked.add(("reviewer" if group else str(body.get("role")), group))
 
     def _proposal(self, ident: str, document: dict[str, Any]) -> Proposal | None:
         found = self.proposals.get(ident)
@@ -755,21 +822,54 @@ class Story:
         if replaced is not None:
             replaced.standing = False
         self.votes[vote_id] = Vote(
-            ident, str(body.get("kind")), str(document["performed_by"]), str(document["via"]), view
-        )
+            ident, str(body.get("kind")), str(document["performed_by"]), str(document["via"]), view,
+            row=str(body.get("row", "")),
+        )  # fmt: skip
         proposal.votes.append(vote_id)
+        self._in_time(proposal, document, body.get("at"))
+        if document["via"] == "session":
+            self._may_decide(proposal, str(document["performed_by"]), body)
 
-    def _approved(self, ident: str, document: dict[str, Any], _: dict[str, Any]) -> None:
+    def _in_time(self, proposal: Proposal, document: dict[str, Any], at: Any) -> None:
+        until = proposal.decide_by
+        if until is None:
+            return
+        if instant(document["at"]) >= until + WHILE_IT_IS_DONE or (at is not None and instant(at) >= until):
+            says = f"It was decided after its time: until {until:%Y-%m-%d %H:%M:%S} UTC, and at {document['at']}."
+            raise NotHeld("late", shown(says))
+
+    def _may_decide(self, proposal: Proposal, by: str, body: dict[str, Any]) -> None:
+        """As the people were then: a member with the role, and in the group, that was asked."""
+        if "role" not in body:
+            return  # it is from before that was recorded
+        role, group = str(body["role"]), str(body.get("group", ""))
+        if proposal.asked and (role, group) not in proposal.asked:
+            raise NotHeld("decider", f"The decision is by a {shown(role)} of a group that was not asked.")
+        if self.people is None:
+            return
+        person = self.people.get(by)
+        if person is None or not person.active or role not in person.roles:
+            raise NotHeld("decider", f"The decision is by {shown(by)}, who was no {shown(role)} then.")
+        place = self.people.get(f"user:{body['in_stead_of']}") if "in_stead_of" in body else person
+        if body.get("posture") and not self.one_may_decide:
+            raise NotHeld("decider", "The decision claims a break-glass posture that was not in force.")
+        if place is None or (group and group not in place.groups):
+            raise NotHeld("decider", f"The decision is by {shown(by)}, who had no place in the group then.")
+
+    def _approved(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
         proposal = self._proposal(ident, document)
         if proposal is None:
             return
         votes = [self.votes[vote] for vote in proposal.votes]
         people = {vote.by for vote in votes if vote.standing and vote.kind == "approve"}
         by_rule = any(vote.via == "rule" for vote in votes)
-        if len(people) < max(1, 1 if by_rule else proposal.needed):
+        if len(people) < max(1, proposal.needed) or (by_rule and proposal.needed > 0):
             says = f"It is called approved by {len(people)} decisions, and needs {max(1, proposal.needed)}."
             raise NotHeld("quorum", says)
+        self._in_time(proposal, document, body.get("decided_at"))
         proposal.approved = True
+        if "decided_at" in body:
+            proposal.times = instant(body["decided_at"]), instant(body["execute_by"])
 
     def _ordered(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
         of = str(body.get("proposal_id"))
@@ -783,7 +883,7 @@ class Story:
         if proposal.command or ident in self.commands:
             raise NotHeld("command", "A second command is given for one proposal.")
         proposal.command = ident
-        self.commands[ident] = Command(of, str(body.get("key", "")))
+        self.commands[ident] = Command(of, str(body.get("key", "")), str(body.get("row", "")))
 
     def _command(self, ident: str) -> Command | None:
         found = self.commands.get(ident)
@@ -796,7 +896,7 @@ class Story:
         if command is not None:
             command.claims += 1
 
-    def _sent(self, ident: str, document: dict[str, Any], _: dict[str, Any]) -> None:
+    def _sent(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
         command = self._command(ident)
         if command is None:
             return
@@ -807,6 +907,11 @@ class Story:
             raise NotHeld(
                 "command", f"A command is sent whose proposal was {state}, or with another contract."
             )
+        late = proposal.times is not None and instant(document["at"]) >= proposal.times[1] + WHILE_IT_IS_DONE
+        if late and document["from"] == "claimed":
+            raise NotHeld("late", "A command is sent after the approval had lapsed.")
+        if "sent_at" in body:
+            command.sent_at.add(instant(body["sent_at"]))
 
     def _content_erased(self, ident: str, *_: Any) -> None:
         self.erased.add(ident)
@@ -833,6 +938,8 @@ class Contents:
         """What a contract binds, or why it is not here: *erased*, *left out*."""
         self.views: dict[str, str] = {}
         self.left_out = 0
+        self.evidence_gone: list[str] = []
+        """Contracts a piece of whose evidence is called erased."""
         for where, line in bundle.documents("contracts.jsonl"):
             self._take(line, "contract", CONTRACT, where)
         for where, line in bundle.documents("views.jsonl"):
@@ -863,8 +970,29 @@ class Contents:
             known[digest] = (
                 self._bound(document) if name == "contract" else str(document.get("contract_digest"))
             )
+            if name == "contract":
+                self._evidence(digest, document.get("evidence", []), line.get("evidence"), where)
         except (ValueError, AttributeError, KeyError, TypeError):
             raise NotHeld("content", f"The stored {name} {digest} is no {name}.", where=where) from None
+
+    def _evidence(self, contract: str, named: Any, pieces: Any, where: str) -> None:
+        """What it rests on: the pieces that the contract names, in its order, each with the bytes of its digest."""
+        if pieces is None:
+            return  # the bundle is from before they came along
+        if [piece["digest"] for piece in pieces] != named:
+            raise NotHeld("evidence", f"The evidence is not what the contract {contract} names.", where=where)
+        for piece in pieces:
+            content, salt = unbase64(piece["content"]), unbase64(piece["salt"])
+            if piece["content"] is None and not piece.get("damaged"):
+                self.evidence_gone += [contract] if piece["erased"] else []
+                self.left_out += not piece["erased"]
+            elif (
+                content is None
+                or salt is None
+                or f"sha256:{_sha256(salt + content).hex()}" != piece["digest"]
+            ):
+                says = f"A piece of the evidence of the contract {contract} is not the one with its digest."
+                raise NotHeld("evidence", says, where=where)
 
     def _bound(self, contract: dict[str, Any]) -> tuple[Any, ...]:
         if not isinstance(contract["arguments"], dict):
@@ -875,14 +1003,19 @@ class Contents:
 class Rows:
     """The tables as they are now, against what the history says."""
 
-    def __init__(self, story: Story, contents: Contents) -> None:
-        self.story, self.contents = story, contents
+    def __init__(self, story: Story, contents: Contents, *, whole_tenant: bool = True) -> None:
+        self.story, self.contents, self.whole_tenant = story, contents, whole_tenant
         self.seen: dict[str, set[str]] = {}
         self.attempts: dict[str, int] = {}
         self.sent: dict[str, int] = {}
         self.missing: set[str] = set()
+        self.tried_at: dict[str, set[datetime]] = {}
+        self.originals: dict[str, str] = {}
+        """Of each run, the one whose identity its keys are made of."""
+        self.keys: list[dict[str, Any]] = []
         self._check: dict[str, Callable[[dict[str, Any]], None]] = {
             "proposal": self._proposal, "decision": self._decision, "command": self._command, "attempt": self._attempt,
+            "run": self._run,
         }  # fmt: skip
 
     def take(self, row: dict[str, Any]) -> None:
@@ -915,7 +1048,10 @@ class Rows:
             ("mode", known.mode),
         ):  # fmt: skip
             self._same("proposal", row, name, said)
+        self._as_made(row, known)
         bound = self.contents.contracts.get(known.digest)
+        if known.digest in self.contents.evidence_gone:
+            self._erased(known)
         if bound is None:
             self.missing.add("contracts of proposals")
         elif isinstance(bound, tuple):
@@ -924,6 +1060,40 @@ class Rows:
         elif bound == "erased":
             self._erased(known)
         self._view(known)
+
+    def _as_made(self, row: dict[str, Any], known: Proposal) -> None:
+        """Its columns as the first event says, and its times as the approval."""
+        self._as_recorded("proposal", row, known.row)
+        if known.row:
+            self.keys.append(row["bound"])
+        if known.times is not None and self._times(row) != known.times:
+            raise NotHeld("row", f"The proposal {shown(row.get('id'))} has other times than its approval.")
+
+    def _times(self, row: dict[str, Any]) -> tuple[datetime, datetime]:
+        try:
+            return instant(row.get("decided_at")), instant(row.get("execute_by"))
+        except ValueError:
+            raise NotHeld(
+                "row", f"The proposal {shown(row.get('id'))} has no times of an approval."
+            ) from None
+
+    def _as_recorded(self, table: str, row: dict[str, Any], digest: str) -> None:
+        """The columns that never change are those that its event knows, and the row says nothing else beside them."""
+        if not digest:
+            return  # the event is from before
+        bound = row.get("bound")
+        same = isinstance(bound, dict) and (bound.get("table"), bound.get("id")) == (table, row.get("id"))
+        try:
+            same = same and hashlib.sha256(ROW + canonical(bound)).hexdigest() == digest
+        except (ValueError, TypeError):
+            same = False
+        if not same:
+            raise NotHeld("row", f"The {table} {shown(row.get('id'))} is not as its event recorded it.")
+        for name in row.keys() & bound.keys() - {"decide_by"}:
+            self._same(table, row, name, bound[name])
+
+    def _run(self, row: dict[str, Any]) -> None:
+        self.originals[str(row.get("id"))] = str(row.get("original_id") or row.get("id"))
 
     def _view(self, known: Proposal) -> None:
         of = self.contents.views.get(known.view)
@@ -954,6 +1124,7 @@ class Rows:
             ("digest", digest), ("view_digest", vote.view), ("standing", vote.standing),
         ):  # fmt: skip
             self._same("decision", row, name, said)
+        self._as_recorded("decision", row, vote.row)
         if row.get("own") is True and not row.get("posture"):
             raise NotHeld("decision", f"The decision {shown(row.get('id'))} is on the person's own proposal.")
 
@@ -962,6 +1133,9 @@ class Rows:
         if command is not None:
             self._same("command", row, "proposal_id", command.proposal)
             self._same("command", row, "idempotency_key", command.key)
+            self._as_recorded("command", row, command.row)
+            for name, said in command.ends.items():
+                self._same("command", row, name, said)
 
     def _attempt(self, row: dict[str, Any]) -> None:
         ident = str(row.get("command_id"))
@@ -974,8 +1148,16 @@ class Rows:
             return
         self.attempts[ident] = self.attempts.get(ident, 0) + 1
         self.sent[ident] = self.sent.get(ident, 0) + (row.get("sent_at") is not None)
+        if row.get("sent_at") is not None:
+            self.tried_at.setdefault(ident, set()).add(self._instant(row, "sent_at"))
         if self.sent[ident] > command.sends or self.attempts[ident] > command.claims + command.sends:
             raise NotHeld("row", f"The command {shown(ident)} has more attempts than the history tells.")
+
+    def _instant(self, row: dict[str, Any], name: str) -> datetime:
+        try:
+            return instant(row.get(name))
+        except ValueError:
+            raise NotHeld("row", f"The {name} of {shown(row.get('id'))} is no time.") from None
 
     def _same(self, table: str, row: dict[str, Any], name: str, said: Any) -> None:
         if row.get(name) != said or type(row.get(name)) is not type(said):
@@ -983,18 +1165,52 @@ class Rows:
             says = f"{it_is}, and should be {shown(said)!r}."
             raise NotHeld("row", says)
 
+    def _moved(self, thing: str) -> dict[str, Any]:
+        """What has moved, of a whole history: that of one run may speak of others."""
+        if not self.whole_tenant:
+            return {}
+        return {name.partition(":")[2]: name for name in self.story.states if name.startswith(f"{thing}:")}
+
     def check_end(self, *, whole: bool) -> None:
         """Whatever the history tells of is still there."""
         told: dict[str, dict[str, Any]] = {
             "proposal": self.story.proposals,
             "decision": self.story.votes,
             "command": self.story.commands,
+            "run": self._moved("run"),
+            "step": self._moved("step"),
         }
         for table, known in told.items() if whole else ():
             gone = next((ident for ident in known if ident not in self.seen.get(table, ())), None)
             if gone is not None:
                 says = f"The {table} {shown(gone)} stands in the history and no more in its table."
                 raise NotHeld("row", says, where="tables.jsonl")
+        if whole:
+            self._all_sent()
+            self._all_keys()
+
+    def _all_sent(self) -> None:
+        """Each request that the history tells of has its try, at that time."""
+        for ident, command in self.story.commands.items():
+            gone = command.sent_at - self.tried_at.get(ident, set())
+            if command.sends != self.sent.get(ident, 0) or gone:
+                says = f"The requests of the command {shown(ident)} are not those that the history tells of."
+                raise NotHeld("row", says, where="tables.jsonl")
+
+    def _all_keys(self) -> None:
+        """Each idempotency key is made of tenant, run, step and generation, and of nothing else."""
+        for bound in self.keys:
+            run = self.originals.get(str(bound.get("run_id")))
+            parts = [str(bound.get("tenant_id")), run, str(bound.get("step")), str(bound.get("generation"))]
+            if run is not None and bound.get("idempotency_key") != key_of([str(part) for part in parts]):
+                says = f"The key of the proposal {shown(bound.get('id'))} is not made of its run, step and generation."
+                raise NotHeld("key", says, where="tables.jsonl")
+
+
+def key_of(parts: Sequence[str]) -> str:
+    """The idempotency key: base32 of a hash over the parts, each behind its length."""
+    joined = b"".join(len(raw).to_bytes(4, "big") + raw for raw in map(str.encode, parts))
+    return base64.b32encode(_sha256(KEY + joined)).decode().rstrip("=")
 
 
 # --- receipts --------------------------------------------------------------------------------------------------------
@@ -1150,7 +1366,7 @@ class Verifier:
         self._unsealed()
         self.chain.check_end()
         contents = Contents(self.bundle)
-        rows = Rows(self.story, contents)
+        rows = Rows(self.story, contents, whole_tenant=self.chain.is_whole)
         self._rows(rows)
         self.report.lacks += self.receipts.check_end(self.manifest)
         self._say(contents, rows)

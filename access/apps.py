@@ -7,8 +7,11 @@ class AccessConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from access import rechecked  # noqa: PLC0415 - models are loaded by now
         from access.sessions import begin  # noqa: PLC0415  it needs the models
+        from audit import replay  # noqa: PLC0415
 
         user_logged_in.connect(
             lambda request, **_: begin(request), weak=False, dispatch_uid="access.sessions.begin"
         )
+        replay.register_differences(rechecked.differences)

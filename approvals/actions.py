@@ -23,7 +23,7 @@ from approvals.policies import (
     unconfirmed,
     valid_approvals,
 )
-from approvals.recorded import event_of, note
+from approvals.recorded import event_of, note, said_of_vote
 from approvals.refusals import (
     BY_STATUS,
     AlreadyDecided,
@@ -36,6 +36,7 @@ from approvals.remembering import remember
 from approvals.shown import check_all_shown, parts_shown, view_of
 from audit.actions import Entry, record, record_many
 from audit.actors import Actor, clock_actor
+from audit.bound import utc_text
 from audit.receipts import events_of_decisions
 from common import prepared
 from common.clock import Clock
@@ -191,9 +192,8 @@ def _check_content(proposal: Proposal, submission: Submission, by: Actor, now: d
 
 
 def _is_same(vote: Decision, submission: Submission) -> bool:
-    return (vote.kind, vote.digest, vote.view_digest) == (
-        submission.kind, submission.digest, submission.view_digest,
-    )  # fmt: skip
+    said = (submission.kind, submission.digest, submission.view_digest)
+    return (vote.kind, vote.digest, vote.view_digest) == said
 
 
 def _record_vote(
@@ -222,7 +222,7 @@ def _record_vote(
     event_id = note(proposal, "proposal.vote", by=capacity.acting(by), reason=sent.reason_code, body={
         "decision_id": str(vote.pk), "kind": vote.kind, "view_digest": vote.view_digest,
         "replaces": str(earlier.pk) if earlier else None, "parts_seen": vote.parts_seen,
-        "acknowledged": vote.acknowledged, **capacity.facts, **_from_list(sent),
+        "acknowledged": vote.acknowledged, **capacity.facts, **said_of_vote(vote), **_from_list(sent),
     })  # fmt: skip
     return vote, event_id
 
@@ -251,7 +251,7 @@ def approve(proposal: Proposal, *, by: Actor, now: datetime) -> UUID | None:
     require_transaction()
     before = proposal.status
     proposal.approve(at=now, execute_by=now + timedelta(seconds=proposal.execute_within_s))
-    save_moved(proposal, before, by=by, body={"execute_by": str(proposal.execute_by)})
+    save_moved(proposal, before, by=by, body={"execute_by": str(proposal.execute_by), "decided_at": utc_text(now)})
     return _tell_maker(proposal, by=by, at=now)
 
 
@@ -307,7 +307,7 @@ def approve_by_rule(
         reason=why,
     )  # fmt: skip
     body = {"decision_id": str(vote.pk), "kind": vote.kind, "rule": rule, "rule_version": version}
-    note(proposal, "proposal.vote", by=by, reason=rule, body=body)
+    note(proposal, "proposal.vote", by=by, reason=rule, body=body | said_of_vote(vote))
     return approve(proposal, by=by, now=now)
 
 

@@ -13,7 +13,9 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from approvals.models import Decision, Proposal
+from approvals.bound import DECISION, PROPOSAL, of_decision, of_proposal
+from approvals.models import Decision, Evidence, Proposal
+from audit.bound import plain
 from common.content_errors import ContentErased
 from common.content_keys import KeyUnknown, SealBroken
 from common.sealed import is_erased, prefetch_keys
@@ -21,8 +23,9 @@ from common.sealed import is_erased, prefetch_keys
 AT_ONCE: Final = 500
 _OF_PROPOSAL: Final = (
     "status", "run_id", "step", "operation", "operation_version", "target", "digest", "view_digest", "needed", "mode",
-    "idempotency_key", "proposed_by",
+    "idempotency_key", "proposed_by", "decided_at", "execute_by",
 )  # fmt: skip
+_ALSO_OF_PROPOSAL: Final = ("status", "decided_at", "execute_by")
 _OF_DECISION: Final = (
     "proposal_id", "kind", "performed_by", "via", "role", "rule", "rule_version", "digest", "view_digest", "posture",
 )  # fmt: skip
@@ -30,11 +33,11 @@ _OF_DECISION: Final = (
 
 def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
     """Proposals, then what was said about them."""
-    proposals = _proposals(tenant_id, run_id).order_by("pk").values("pk", "decide_by", *_OF_PROPOSAL)
-    for row in proposals.iterator(chunk_size=AT_ONCE):
+    proposals = _proposals(tenant_id, run_id).order_by("pk")
+    for row in proposals.values("pk", *PROPOSAL, *_ALSO_OF_PROPOSAL).iterator(chunk_size=AT_ONCE):
         yield {
-            "table": "proposal", "id": str(row.pop("pk")), "decide_by": _seconds(row.pop("decide_by")),
-            **(row | {"run_id": str(row["run_id"])}),
+            "table": "proposal", "id": str(row["pk"]), **{name: plain(row[name]) for name in _OF_PROPOSAL},
+            "decide_by": _seconds(row["decide_by"]), "bound": of_proposal(row),
         }  # fmt: skip
     yield from _decisions(tenant_id, run_id)
 
@@ -43,19 +46,21 @@ def _decisions(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]
     found = Decision.objects.filter(tenant_id=tenant_id).order_by("pk")
     if run_id is not None:
         found = found.filter(proposal__run_id=run_id)
-    more = ("pk", "user_id", "at", "replaced_at", "proposal__excluded_users")
-    for row in found.values(*more, *_OF_DECISION).iterator(chunk_size=AT_ONCE):
+    more = ("pk", "replaced_at", "proposal__excluded_users")
+    for row in found.values(*more, *DECISION).iterator(chunk_size=AT_ONCE):
         yield {
             "table": "decision", "id": str(row["pk"]), "standing": row["replaced_at"] is None,
-            "own": row["user_id"] in row["proposal__excluded_users"], "at": _micros(row["at"]),
-            **{name: row[name] for name in _OF_DECISION}, "proposal_id": str(row["proposal_id"]),
+            "own": row["user_id"] in row["proposal__excluded_users"], "at": plain(row["at"]),
+            **{name: plain(row[name]) for name in _OF_DECISION}, "bound": of_decision(row),
         }  # fmt: skip
 
 
 def contracts(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:
     """The bytes that were approved, by their digest."""
-    for row in _with_keys(_proposals(tenant_id, run_id).only("tenant_id", "run_id", "digest", "contract")):
-        yield {"digest": row.digest, **_content(row, "contract", wanted)}
+    found = _proposals(tenant_id, run_id).only("tenant_id", "run_id", "digest", "contract")
+    for row in _with_keys(found.prefetch_related("evidence")):
+        contract = _content(row, "contract", wanted)
+        yield {"digest": row.digest, **contract, "evidence": [_piece(row, it, wanted) for it in row.evidence.all()]}
 
 
 def views(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:
@@ -77,12 +82,13 @@ def _with_keys(found: QuerySet[Proposal]) -> Iterator[Proposal]:
         yield from some
 
 
-def _content(row: Proposal, name: str, wanted: bool) -> dict[str, Any]:
+def _content(row: Proposal | Evidence, name: str, wanted: bool) -> dict[str, Any]:
     """The bytes, or null and why: *erased*, *damaged*, or only left out."""
     if not wanted:
         return {name: None, "erased": is_erased(row)}
     try:
-        return {name: b64encode(bytes(getattr(row, name))).decode(), "erased": False}
+        stored = getattr(row, name)
+        return {name: None if stored is None else b64encode(bytes(stored)).decode(), "erased": stored is None}
     except ContentErased:
         return {name: None, "erased": True}
     except SealBroken:
@@ -91,10 +97,16 @@ def _content(row: Proposal, name: str, wanted: bool) -> dict[str, Any]:
         return {name: None, "erased": False}
 
 
+def _piece(row: Proposal, piece: Evidence, wanted: bool) -> dict[str, Any]:
+    """What the proposal rests on: the digest that its contract names, over the salt and the bytes. The salt stays here
+    without the bytes: with it, what they were could be guessed.
+    """
+    piece.proposal = row
+    found = _content(piece, "content", wanted)
+    salt = b64encode(bytes(piece.salt)).decode() if found["content"] is not None else None
+    return {"digest": piece.digest, **found, "salt": salt}
+
+
 def _seconds(at: datetime) -> str:
     """As it stands in the contract."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _micros(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

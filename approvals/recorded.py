@@ -3,9 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from approvals.models import Proposal
+from approvals.bound import of_decision
+from approvals.models import Decision, Proposal
 from audit.actions import Entry, record_many
 from audit.actors import Actor
+from audit.bound import ROW, row_digest, utc_text
 
 
 def event_of(
@@ -24,3 +26,9 @@ def note(
 ) -> UUID:
     """Record it in the running action; returns the event's id."""
     return record_many([event_of(proposal, kind, by=by, reason=reason, body=body)])[0]
+
+
+def said_of_vote(vote: Decision) -> dict[str, Any]:
+    """In which capacity it was said, and when; and a digest that holds its row fast."""
+    group = {"group": str(vote.group_id)} if vote.group_id else {}
+    return {"role": vote.role, **group, "at": utc_text(vote.at), ROW: row_digest(of_decision(vars(vote)))}

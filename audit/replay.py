@@ -5,12 +5,13 @@ with the row's. Every statement reads rows and events in one snapshot, a batch a
 moves meanwhile looks wrong, and no long transaction is held. The apps above say which tables have states (`register`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from audit.models import Seal
 from audit.replayed import BEGINS, OTHER_STATES, fits
@@ -48,6 +49,35 @@ _known: dict[str, Stateful] = {}
 
 def register(*stateful: Stateful) -> None:
     _known.update({one.thing: one for one in stateful})
+
+
+@contextmanager
+def one_state() -> Iterator[None]:
+    """Rows and events as they are at one moment: of a busy system, two statements would see two."""
+    with transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+Differences = Callable[[UUID], Iterator[str]]
+"""Of a tenant: a sentence for each row that is not what was recorded of it, beyond its state. A batch at a time, each
+in `one_state`."""
+_differences: list[Differences] = []
+
+
+def register_differences(look: Differences) -> None:
+    """Called when the apps are loaded."""
+    if look not in _differences:
+        _differences.append(look)
+
+
+def first_difference(tenant_id: UUID) -> str:
+    """The first sentence; empty where every row says what the history says."""
+    for look in _differences:
+        for says in look(tenant_id):
+            return says
+    return ""
 
 
 def first_misfit(tenant_id: UUID) -> Misfit | None:

@@ -1,10 +1,11 @@
 """What a bundle of the history has of runs, their steps, and what was done: rows without contents."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
+from audit.bound import plain
+from workflows.bound import COMMAND, of_command
 from workflows.models import Attempt, Command, Run, Step
 
 AT_ONCE: Final = 2000
@@ -25,12 +26,8 @@ def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
         ("run", Run, _RUN, "pk"), ("step", Step, _STEP, "run_id"), ("command", Command, _COMMAND, "run_id"),
         ("attempt", Attempt, _ATTEMPT, "command__run_id"),
     ):  # fmt: skip
+        also = set(COMMAND) - set(names) if model is Command else ()
         found = model._default_manager.filter(tenant_id=tenant_id, **({way: run_id} if run_id else {}))
-        for row in found.order_by("pk").values("pk", *names).iterator(chunk_size=AT_ONCE):
-            yield {"table": table, "id": str(row["pk"]), **{name: _plain(row[name]) for name in names}}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return str(value) if isinstance(value, UUID) else value
+        for row in found.order_by("pk").values("pk", *also, *names).iterator(chunk_size=AT_ONCE):
+            said = {"table": table, "id": str(row["pk"]), **{name: plain(row[name]) for name in names}}
+            yield said | ({"bound": of_command(row)} if model is Command else {})

@@ -282,6 +282,16 @@ def forged_by_token() -> Case:
 
 
 @case
+def forged_by_rule() -> Case:
+    """A rule approves what its own verdict asked a person about."""
+    made, life, before = pending()
+    making.vote(made, life)
+    made.events[-1] |= {"via": "rule", "performed_by": "rule:refund.limit@7"}
+    making.order(made, life)
+    return Case(making.members(made), kept(before, FIRST, 44), (1, "quorum", 46))
+
+
+@case
 def forged_command() -> Case:
     made, life, before = pending()
     life.command = made.new_id("command")

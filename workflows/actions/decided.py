@@ -14,6 +14,7 @@ from approvals.models import Proposal
 from approvals.refusals import ActionInProgress
 from audit.actions import Entry, record, record_many
 from audit.actors import Actor
+from audit.bound import ROW, row_digest, utc_text
 from common import prepared
 from common.clock import Clock
 from common.crashpoints import crashpoint
@@ -30,6 +31,7 @@ from workflows.actions.settle import (
     steps_of,
     stop_step,
 )
+from workflows.bound import of_command
 from workflows.definitions import ONLY_PROPOSED_TELL
 from workflows.doorbell import ring_on_commit
 from workflows.enums import AttemptStatus, CommandStatus, StepStatus, VoidReason, WaitingFor
@@ -99,7 +101,10 @@ def _write_command(proposal: Proposal, *, by: Actor, now: datetime) -> Command:
     record(
         by=by, kind="command.ready", tenant_id=command.tenant_id, subject_type="command", subject_id=command.pk,
         run_id=command.run_id, to_state=command.status, digest=proposal.digest,
-        body={"proposal_id": str(proposal.pk), "operation": command.operation, "key": command.idempotency_key},
+        body={
+            "proposal_id": str(proposal.pk), "operation": command.operation, "key": command.idempotency_key,
+            ROW: row_digest(of_command(vars(command))),
+        },
     )  # fmt: skip
     return command
 
@@ -178,8 +183,14 @@ def command_event(command: Command, before: str, *, by: Actor, reason: str = "",
         digest=digest, body={
             "effect": command.effect, "settled_by": command.settled_by, "tries": command.tries,
             "provider_reference": command.provider_reference, "code": command.failure_code,
-        } | ({"hold": str(command.hold_id)} if command.hold_id else {}),
+        } | ({"hold": str(command.hold_id)} if command.hold_id else {}) | _sent_at(command),
     )  # fmt: skip
+
+
+def _sent_at(command: Command) -> dict[str, str]:
+    """When its request left, which the try says too."""
+    sent = command.status == CommandStatus.SENT and command.last_sent_at is not None
+    return {"sent_at": utc_text(command.last_sent_at)} if sent and command.last_sent_at else {}
 
 
 # -- what each end means for the step ------------------------------------------------------------------------

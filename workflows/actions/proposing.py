@@ -11,6 +11,7 @@ from django.db import transaction
 from access.selectors import on_duty
 from approvals.actions import approve_by_rule, move_proposal
 from approvals.alike import shape_of
+from approvals.bound import of_proposal
 from approvals.enums import Mode, ProposalStatus
 from approvals.kept_votes import note_dropped
 from approvals.models import Evidence, Proposal, Trait
@@ -21,6 +22,7 @@ from approvals.traits import trait_rows
 from approvals.viewdoc import ASSERTED, ViewDocument, build_view
 from audit.actions import record
 from audit.actors import Actor, rule_actor
+from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
 from common.clock import Clock
 from common.content_errors import ContentErased
@@ -327,6 +329,8 @@ def _record_made(proposal: Proposal, *, by: Actor) -> None:
             "operation_version": proposal.operation_version, "policy_version": proposal.policy["version"],
             "rule": proposal.policy["rule"], "needed": proposal.needed, "mode": proposal.mode,
             "supersedes": str(proposal.supersedes_id) if proposal.supersedes_id else None,
+            "decide_by": utc_text(proposal.decide_by), ROW: row_digest(of_proposal(vars(proposal))),
+            **({"group": str(proposal.group_id)} if proposal.group_id else {}),
         },
     )  # fmt: skip
     if proposal.supersedes is not None:
