@@ -106,7 +106,7 @@ def _contents(row: Proposal, pieces: Sequence[Evidence], *, is_told: bool) -> It
         yield f"The evidence of the proposal {row.pk} is not what its contract names."
 
 
-def _bound_evidence(contract: bytes) -> list[str] | None:
+def _bound_evidence(contract: bytes) -> list[Any] | None:
     try:
         document = parse(contract)
     except JsonRefused:

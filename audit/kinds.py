@@ -60,7 +60,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "group": ("created", "joined", "left"),
     "agent": ("created", "changed", "denied", "deactivated", "reactivated"),
     "token": ("issued", "rotated", "ends_soon", "revoked"),
-    "chain": ("verified", "broken", "exported"),
+    "chain": ("verified", "broken", "exported", "refused", "accepted"),
 }  # fmt: skip
 
 

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from audit.checks import LastCheck, last_check
+from audit.checks import BROKEN, LastCheck, last_check
 from audit.models import Checkpoint, Seal, SignerReport
+from audit.reporting import REFUSED, last_report, last_spread
 
 BEHIND: Final = timedelta(minutes=10)
 """An event that is sealed for so long and not signed says that no signer is at work."""
@@ -95,10 +96,37 @@ def alarms(tenant_id: UUID, now: datetime) -> list[Alarm]:
         found.append(Alarm("The history is not the one that was signed", says, refusal.at))
     if last is not None and not last.holds:
         found.append(_broken(last))
+    found += _of_the_installation(tenant_id)
+    if not sent.receivers:
+        found += _kept_by_nobody(tenant_id, now)
     if sent.overdue(now):
         says = "Until one is taken again, nobody outside can tell whether the newest part of the history was changed."
         found.append(Alarm("No checkpoint reached anybody for two days", says, sent.taken_at or sent.since))
     return found
+
+
+def _of_the_installation(tenant_id: UUID) -> list[Alarm]:
+    """Its chain is nobody's own, and what it holds (who tried to sign in) everybody's: it concerns all."""
+    report, check = last_report(tenant_id), last_spread(tenant_id)
+    found = []
+    if report is not None and report.kind == REFUSED:
+        says = f"The signer refuses it: {report.body['detail']} Whoever runs this installation has to look."
+        found.append(Alarm("The installation's own history is not the one that was signed", says, report.at))
+    if check is not None and check.kind == BROKEN:
+        says = str(check.body["meaning"])
+        found.append(
+            Alarm("The installation's own history did not hold when it was last checked", says, check.at)
+        )
+    return found
+
+
+def _kept_by_nobody(tenant_id: UUID, now: datetime) -> list[Alarm]:
+    """As long as nobody outside is sent any, checkpoints prove nothing: whoever can rewrite the rest removes them."""
+    oldest = Checkpoint.objects.filter(tenant_id=tenant_id).order_by("recorded_at").first()
+    if oldest is None or now - oldest.recorded_at <= 2 * ANCHOR_EVERY:
+        return []
+    says = "An admin registers under People, Notices who is sent one each day. Until then this history is not provable."
+    return [Alarm("Nobody outside keeps checkpoints of the history", says, oldest.recorded_at)]
 
 
 def _broken(last: LastCheck) -> Alarm:

@@ -6,17 +6,19 @@ more. Within such a set, ``at`` gives an order that fits cause and effect, becau
 another one stamps its events after the wait.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db import connection, transaction
+import structlog
+from django.db import IntegrityError, connection, transaction
 
 from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
 from audit.models import Head, Watermark
 from common.clock import Clock
 from common.crashpoints import crashpoint
 
+log = structlog.get_logger("placet.audit")
 BATCH: Final = 10_000
 """Events per transaction; large enough for a backlog, small enough not to hold back vacuum."""
 LOCK: Final = 0x506C6163_65747365  # "Placetse", a number of our own among the advisory locks
@@ -37,31 +39,63 @@ def seal(clock: Clock) -> int:
 
     0 also when another sealer is at work.
     """
-    total = 0
+    total, stuck = 0, set[str]()
     while True:
-        sealed, more = _seal_batch(clock)
+        sealed, more = _seal_batch(clock, stuck)
         total += sealed
         if not more:
             return total
 
 
 @transaction.atomic(durable=True)
-def _seal_batch(clock: Clock) -> tuple[int, bool]:
-    """One transaction: how many events it sealed, and whether there may be more."""
+def _seal_batch(clock: Clock, stuck: set[str]) -> tuple[int, bool]:
+    """One transaction: how many events it sealed, and whether there may be more.
+
+    ``stuck``: tenants whose chain takes no event, because somebody has damaged it. The others go on without them, and
+    the mark stays where it is, so that nothing of theirs is passed over once the chain is right again.
+    """
     if not _alone():
         return 0, False
     horizon = _horizon()
     mark = _mark(horizon)
-    events = _next_events(horizon, mark)
-    if events:
-        _append(events, clock)
-        crashpoint("CP14")
-    more = len(events) == BATCH
-    if not more and (events or mark is None):  # moving it is a write, and an idle system writes nothing
+    events = _next_events(horizon, mark, stuck)
+    before = len(stuck)
+    sealed = _append_all(events, clock, stuck)
+    crashpoint("CP14") if sealed else None
+    more = len(events) == BATCH or len(stuck) > before
+    if (
+        not more and not stuck and (events or mark is None)
+    ):  # moving it is a write, and an idle system writes nothing
         Watermark.objects.update_or_create(
             id=1, defaults={"sealed_below": horizon.xmin, "cluster": horizon.cluster}
         )
-    return len(events), more
+    return sealed, more
+
+
+def _append_all(events: Sequence[Content], clock: Clock, stuck: set[str]) -> int:
+    """Together; where that fails, tenant by tenant, so that one damaged chain stops no other."""
+    if not events:
+        return 0
+    try:
+        with transaction.atomic():
+            _append(events, clock)
+            return len(events)
+    except IntegrityError:
+        return sum(
+            _append_one(tenant, events, clock, stuck) for tenant in sorted({it.tenant for it in events})
+        )
+
+
+def _append_one(tenant: str, events: Sequence[Content], clock: Clock, stuck: set[str]) -> int:
+    mine = [event for event in events if event.tenant == tenant]
+    try:
+        with transaction.atomic():
+            _append(mine, clock)
+            return len(mine)
+    except IntegrityError as error:
+        stuck.add(tenant)
+        log.error("audit_chain_takes_no_event", tenant=tenant, problem=str(error).partition("\n")[0])  # noqa: TRY400
+        return 0
 
 
 def _alone() -> bool:
@@ -85,7 +119,7 @@ def _mark(horizon: Horizon) -> Watermark | None:
     return Watermark.objects.filter(cluster=horizon.cluster, sealed_below__lte=horizon.xmin).first()
 
 
-def _next_events(horizon: Horizon, mark: Watermark | None) -> list[Content]:
+def _next_events(horizon: Horizon, mark: Watermark | None, stuck: Collection[str] = ()) -> list[Content]:
     """The next events of a settled transaction without a seal, in the order of their time.
 
     Without a mark, events with a transaction number that this cluster has not reached come along: they were
@@ -98,8 +132,8 @@ def _next_events(horizon: Horizon, mark: Watermark | None) -> list[Content]:
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {SELECT_CONTENT} FROM audit_event e WHERE {where} AND {_LEFT_OVER}"  # noqa: S608
-            " ORDER BY e.at, e.id LIMIT %s",
-            [*values, BATCH],
+            " AND NOT e.tenant_id = ANY(%s::uuid[]) ORDER BY e.at, e.id LIMIT %s",
+            [*values, list(stuck), BATCH],
         )
         return [found for row in cursor.fetchall() if (found := content_of(row))]
 

@@ -20,6 +20,8 @@ KINDS: Final[Mapping[str, StateUi]] = {
     "attempt": StateUi("mute", "send", "Attempt"),
     "chain.broken": StateUi("bad", "link-off", "The chain does not hold"),
     "chain.exported": StateUi("mute", "down", "Taken along"),
+    "chain.refused": StateUi("bad", "link-off", "The signer refuses it"),
+    "chain.accepted": StateUi("wait", "users", "Accepted by a person"),
     "chain.verified": StateUi("ok", "sealed", "The chain holds"),
     "command.attested": StateUi("act", "users", "A person's word"),
     "command.attestation_refused": StateUi("mute", "lock", "Word refused"),

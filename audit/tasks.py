@@ -4,8 +4,9 @@ import structlog
 from celery import shared_task
 
 from audit import sealer
-from audit.actors import clock_actor
+from audit.actors import INSTALLATION, clock_actor
 from audit.checks import record_verdict
+from audit.reporting import spread_verdict
 from audit.verify import verify_all
 from common.clock import db_clock
 
@@ -24,6 +25,8 @@ def verify_daily(**_: object) -> bool:
     verdicts = list(verify_all())
     for verdict in verdicts:
         record_verdict(verdict, by=clock_actor("daily check"))
+        if verdict.tenant_id == INSTALLATION:
+            spread_verdict(verdict, by=clock_actor("daily check"))
         if not verdict.holds:
             log.error(
                 "audit_chain_broken", tenant=str(verdict.tenant_id), seq=verdict.seq, cause=verdict.cause

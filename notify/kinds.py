@@ -57,6 +57,13 @@ CHECKPOINT: Final = register(
     Kind("checkpoint", "A checkpoint of the history", "checkpoints of the history, once a day", chosen=False)
 )
 """To those who keep them outside, and to nobody else: an admin registers them."""
+HISTORY: Final = register(
+    Kind(
+        "history_alarm", "The history is not what it was", "that the history was changed, or is refused by its signer",
+        mail=True, chat=True, at_once=True, chosen=False,
+    )
+)  # fmt: skip
+"""To the admins: it must not be missed by nobody's looking."""
 TEST: Final = register(
     Kind("test", "A test", "a test that an admin sends", mail=True, at_once=True, alarm=True, chosen=False)
 )

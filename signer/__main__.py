@@ -70,7 +70,7 @@ def _once(folder: Folder, _options: argparse.Namespace) -> int:
     """One look at everything; 1 where something is refused."""
     with connect(_address()) as connection:
         Work(folder, Database(connection)).once()
-    return int(any(folder.refusal(tenant) for tenant in folder.tenants()))
+    return int(bool(folder.refused()))
 
 
 def _key(folder: Folder, _options: argparse.Namespace) -> None:
@@ -80,7 +80,12 @@ def _key(folder: Folder, _options: argparse.Namespace) -> None:
 def _status(folder: Folder, _options: argparse.Namespace) -> int:
     refused = False
     for tenant in sorted({*folder.tenants(), *folder.refused()}):
-        signed, refusal = folder.signed(tenant), folder.refusal(tenant)
+        try:
+            signed, refusal = folder.signed(tenant), folder.refusal(tenant)
+        except SignerError as error:
+            print(f"{tenant}: REFUSED: {error}")
+            refused = True
+            continue
         last = (
             f"{signed.history.size} events signed at {parse(signed.note).time:%Y-%m-%d %H:%M:%S} UTC"
             if signed

@@ -88,6 +88,17 @@ class Database:
         values = [found.tenant, found.size, found.root.hex(), note, key.hash.hex(), found.time]
         self.connection.execute(_ADD_CHECKPOINT, [_id(note), *values])
 
+    def has_checkpoint(self, note: str) -> bool:
+        """Whether the row of this note is there, and says the same."""
+        found, values = parse(note), [_id(note)]
+        sql = "SELECT tenant_id, size, root, note FROM audit_checkpoint WHERE id = %s"
+        return self.connection.execute(sql, values).fetchone() == (
+            found.tenant,
+            found.size,
+            found.root.hex(),
+            note,
+        )
+
     def add_report(self, tenant: UUID, kind: str, refusal: Refusal) -> None:
         values = [kind, refusal.cause, refusal.detail, datetime.fromisoformat(refusal.at)]
         name = "\n".join([str(tenant), kind, refusal.at, refusal.cause, refusal.detail])

@@ -27,12 +27,13 @@ from uuid import UUID
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.checkpoints import file_name, public_key
+from audit.checkpoints import Checkpoint, file_name, parse, public_key
 from audit.tree import Frontier
 from signer import SignerError
 from signer.history import History
 
 _LOCK_WITHIN_S = 60.0
+_PUT_BACK = "Put it back from a backup of the signer's folder, or accept the history as it is."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +90,37 @@ class Folder:
 
     # --- what was signed ----------------------------------------------------------------------
     def tenants(self) -> list[UUID]:
-        return sorted(UUID(path.stem) for path in (self.path / "tenants").glob("*.json"))
+        return _tenants_in(self.path / "tenants")
 
     def signed(self, tenant: UUID) -> Signed | None:
-        stored = _read(self.path / "tenants" / f"{tenant}.json")
+        """Raises SignerError where that cannot be known any more: it is not the same as nothing."""
+        path = self.path / "tenants" / f"{tenant}.json"
+        stored = _read(path)
         if stored is None:
+            if any((self.path / "checkpoints" / str(tenant)).glob("*.checkpoint")):
+                raise SignerError(f"{path} is gone, and checkpoints were signed. {_PUT_BACK}")
             return None
-        return Signed(History(Frontier.from_json(stored["frontier"]), stored["head"]), stored["note"])
+        try:
+            history, note = History(Frontier.from_json(stored["frontier"]), stored["head"]), stored["note"]
+            said = parse(note)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SignerError(f"{path} is damaged. {_PUT_BACK}") from error
+        if (said.tenant, said.size, said.root, said.head) != (
+            tenant,
+            history.size,
+            history.root,
+            history.head,
+        ):
+            raise SignerError(f"{path} is not what was signed. {_PUT_BACK}")
+        return Signed(history, note)
+
+    def last_checkpoint(self, tenant: UUID) -> Checkpoint | None:
+        """The newest that was signed, by its own word; for when the memory beside it is damaged."""
+        found = []
+        for path in (self.path / "checkpoints" / str(tenant)).glob("*.checkpoint"):
+            with contextlib.suppress(ValueError):
+                found.append(parse(path.read_text()))
+        return max(found, key=lambda one: (one.time, one.size), default=None)
 
     def keep(self, tenant: UUID, signed: Signed) -> None:
         """On the disk first what a later history must extend, then the checkpoint that people take along."""
@@ -119,11 +144,16 @@ class Folder:
 
     # --- what is refused ----------------------------------------------------------------------
     def refused(self) -> list[UUID]:
-        return sorted(UUID(path.stem) for path in (self.path / "refused").glob("*.json"))
+        return _tenants_in(self.path / "refused")
 
     def refusal(self, tenant: UUID) -> Refusal | None:
         stored = _read(self.path / "refused" / f"{tenant}.json")
-        return None if stored is None else Refusal(**stored)
+        try:
+            return None if stored is None else Refusal(**stored)
+        except TypeError as error:
+            raise SignerError(
+                f"{self.path / 'refused' / f'{tenant}.json'} is damaged. {_PUT_BACK}"
+            ) from error
 
     def refuse(self, tenant: UUID, cause: str, detail: str) -> Refusal:
         refusal = Refusal(cause, detail, _now())
@@ -140,6 +170,15 @@ class Folder:
             os.open(self.path / "journal.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a"
         ) as file:
             file.write(f"{_now()} {line}\n")
+
+
+def _tenants_in(folder: Path) -> list[UUID]:
+    """Those that files are named after; what somebody else put there concerns nobody."""
+    found = []
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(ValueError):
+            found.append(UUID(path.stem))
+    return sorted(found)
 
 
 def _now() -> str:
@@ -179,7 +218,7 @@ def _read(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise SignerError(f"{path} is damaged. Put it back from a backup of the signer's folder.") from error
+        raise SignerError(f"{path} is damaged. {_PUT_BACK}") from error
 
 
 def _write(path: Path, text: str) -> None:

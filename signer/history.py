@@ -11,6 +11,10 @@ CHANGED: Final = "changed"
 SHORTER: Final = "shorter"
 MISSING: Final = "missing"
 UNLINKED: Final = "unlinked"
+REMOVED: Final = "removed"
+"""A row with what was signed was taken out of the database, or changed."""
+DAMAGED: Final = "damaged"
+"""What the signer's own folder remembers of this tenant cannot be read."""
 
 
 class Seal(NamedTuple):

@@ -12,7 +12,7 @@ from common.crashpoints import crashpoint
 from signer import SignerError
 from signer.database import Database
 from signer.folder import Folder, Refusal, Signed
-from signer.history import History, Refused, check_place, follow
+from signer.history import DAMAGED, REMOVED, History, Refused, check_place, follow
 
 EVERY_S: Final = 60.0
 """How often each tenant is looked at."""
@@ -48,7 +48,20 @@ class Work:
         ends = self.database.ends()
         for tenant in sorted({*ends, *self.folder.tenants()}):
             with self.folder.mine():
-                self._tenant(tenant, ends.get(tenant, 0))
+                self._by_itself(tenant, ends.get(tenant, 0))
+
+    def _by_itself(self, tenant: UUID, end: int) -> None:
+        """What is wrong with the files of one tenant stops the signing of that one, and of no other."""
+        try:
+            self._tenant(tenant, end)
+        except SignerError as error:
+            looked = self.looked.setdefault(tenant, _Looked())
+            if str(error) not in looked.told:
+                looked.told.add(str(error))
+                log.error("%s is not signed any more: %s", tenant, error)  # noqa: TRY400 - a finding, no bug
+            if tenant not in self.folder.refused():
+                self.folder.refuse(tenant, DAMAGED, str(error))
+                self._tell(tenant, None, looked)
 
     def _tenant(self, tenant: UUID, end: int) -> None:
         looked = self.looked.setdefault(tenant, _Looked())
@@ -65,6 +78,7 @@ class Work:
 
     def _look(self, tenant: UUID, signed: Signed | None, looked: _Looked, *, whole: bool) -> None:
         try:
+            self._check_kept(signed, looked)
             found = self._read(tenant, signed.history if signed else History(), whole=whole)
         except Refused as refused:
             self.folder.refuse(tenant, refused.cause, refused.detail)
@@ -73,6 +87,13 @@ class Work:
             if signed is None or found.size > signed.history.size:
                 signed = self._sign(tenant, found)
         self._tell(tenant, signed, looked)
+
+    def _check_kept(self, signed: Signed | None, looked: _Looked) -> None:
+        """A row that this process has added is there as it was: nobody of the product may change it or take it out."""
+        if signed and signed.note in looked.told and not self.database.has_checkpoint(signed.note):
+            raise Refused(
+                REMOVED, f"The checkpoint of event {signed.history.size:,} was removed from the database."
+            )
 
     def _read(self, tenant: UUID, signed: History, *, whole: bool) -> History:
         with self.database.snapshot():
@@ -107,10 +128,10 @@ class Work:
         if len(reason) > MAX_REASON or not reason.strip() or not reason.isprintable():
             raise SignerError(f"Give the reason in one line of at most {MAX_REASON} characters.")
         with self.folder.mine():
-            before, refusal = self.folder.signed(tenant), self.folder.refusal(tenant)
+            refusal = self.folder.refusal(tenant)
             if refusal is None:
                 raise SignerError("Nothing is refused for this tenant.")
-            signed = self._sign(tenant, *self._accepted(tenant, before, reason))
+            signed = self._sign(tenant, *self._accepted(tenant, reason.strip()))
             self.folder.note_down(f"{tenant} accepted by {by}: {reason}")
             self.folder.sign_again(tenant)
             self.database.add_checkpoint(signed.note, self.public)
@@ -118,13 +139,21 @@ class Work:
             self.database.add_report(tenant, "accepted", told)
         return signed
 
-    def _accepted(self, tenant: UUID, before: Signed | None, reason: str) -> tuple[History, *tuple[str, ...]]:
-        """The history as it is, and the line that states the break; none where it extends what was signed."""
+    def _accepted(self, tenant: UUID, reason: str) -> tuple[History, *tuple[str, ...]]:
+        """The history as it is, and the line that states the break; none where it extends what was signed.
+
+        Where the memory of what was signed is damaged, the newest checkpoint says how far it went, and that is a break.
+        """
         found = self._read(tenant, History(), whole=True)
-        if before is None:
-            return (found,)
         try:
+            before = self.folder.signed(tenant)
+            if before is None:
+                return (found,)
+            size, root = before.history.size, before.history.root
             self._read(tenant, before.history, whole=True)
         except Refused:
-            return found, f"{BREAK} {before.history.size} {before.history.root.hex()} {reason.strip()}"
+            return found, f"{BREAK} {size} {root.hex()} {reason}"
+        except SignerError:
+            last = self.folder.last_checkpoint(tenant)
+            return (found, f"{BREAK} {last.size} {last.root.hex()} {reason}") if last else (found,)
         return (found,)

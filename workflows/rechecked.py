@@ -81,10 +81,10 @@ def _sent(tenant_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Counter[str]]:
 
 def _tried(ids: Sequence[UUID]) -> dict[UUID, Counter[str]]:
     found: dict[UUID, Counter[str]] = {}
-    for command, at in Attempt.objects.filter(command_id__in=ids, sent_at__isnull=False).values_list(
-        "command_id", "sent_at"
-    ):
-        found.setdefault(command, Counter())[utc_text(at)] += 1
+    rows = Attempt.objects.filter(command_id__in=ids, sent_at__isnull=False)
+    for command, at in rows.values_list("command_id", "sent_at"):
+        if at is not None:
+            found.setdefault(command, Counter())[utc_text(at)] += 1
     return found
 
 

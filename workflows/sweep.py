@@ -8,6 +8,7 @@ from access.actions_posture import expire_postures
 from approvals.actions import expire_due
 from approvals.escalating import escalate_due
 from audit.actors import clock_actor
+from audit.reporting import write_down_reports
 from common.clock import db_clock
 from common.deadline import Deadline
 from common.rounds import each
@@ -103,6 +104,7 @@ def look_around() -> None:
         lambda: warn_of_ends(by=by, clock=db_clock),
         lambda: forget_ended_sessions(clock=db_clock),
         lambda: erase_due(by=by, clock=db_clock),
+        lambda: write_down_reports(by=by),
         lambda: forget_old_calls(clock=db_clock),
         lambda: forget_told(clock=db_clock),
         # It waits for providers, so nothing else waits for it.

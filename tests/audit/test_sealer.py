@@ -204,3 +204,25 @@ def test_the_state_of_a_chain() -> None:
     state = chain_state(NORTH)
     assert (state.sealed, state.unsealed, state.head_hash) == (2, 1, Head.objects.get().hash)
     assert state.sealed_at is not None
+
+
+# -- a chain that somebody has damaged --------------------------------------------------------------------------------
+
+
+def test_a_damaged_chain_stops_no_other(transactional_db: None) -> None:
+    """A seal in the next place, put there by somebody: this chain takes no event, and the others go on."""
+    damaged, other = UUID(int=71), UUID(int=72)
+    write(damaged, 1)
+    seal(db_clock)
+    tamper(
+        "INSERT INTO audit_seal (event_id, tenant_id, seq, previous, hash, sealed_at)"
+        " VALUES (gen_random_uuid(), %s, 2, repeat('0', 64), repeat('b', 64), now())", damaged,
+    )  # fmt: skip
+    write(damaged, 2)
+    write(other, 3)
+    assert seal(db_clock) == 3
+    assert Seal.objects.filter(tenant_id=other).count() == 3
+    tamper("DELETE FROM audit_seal WHERE tenant_id = %s AND seq = 2", damaged)
+    write(other, 1)
+    assert seal(db_clock) == 3, "nothing of the damaged one was passed over"
+    assert verify(damaged).holds and verify(other).holds

@@ -3,6 +3,7 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -309,8 +310,9 @@ def test_a_damaged_memory_signs_nothing(folder: Path) -> None:
     sealed(NORTH, 1)
     look(folder)
     (folder / "tenants" / f"{NORTH}.json").write_text("{")
-    with pytest.raises(SignerError, match="damaged"):
-        look(folder)
+    sealed(NORTH, 1)
+    look(folder)
+    assert sizes(NORTH) == [1]
 
 
 def test_two_signers_at_once_agree(folder: Path) -> None:
@@ -374,3 +376,54 @@ def test_the_state_of_a_tenant_is_what_it_signed(folder: Path) -> None:
     assert isinstance(signed, Signed)
     assert isinstance(signed.history, History)
     assert signed.note == Checkpoint.objects.get().note
+
+
+# --- what is wrong with its folder, or with the rows that it added ----------------------------
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_text("{"), lambda path: path.write_text("{}"), lambda path: path.unlink(),
+        lambda path: path.write_text(path.read_text().replace('"size": 2', '"size": 1')),
+        lambda path: path.write_bytes(b"\xff\xfe"),
+    ],
+)  # fmt: skip
+def test_a_damaged_memory_stops_its_own_tenant_and_no_other(folder: Path, spoil: Any) -> None:
+    for tenant in (NORTH, SOUTH):
+        sealed(tenant, 2)
+    look(folder)
+    spoil(folder / "tenants" / f"{NORTH}.json")
+    (folder / "tenants" / "nobody.json").write_text("{}")
+    for tenant in (NORTH, SOUTH):
+        sealed(tenant, 1)
+    look(folder)
+    assert (sizes(NORTH), sizes(SOUTH)) == ([2], [2, 3])
+    assert (reports(NORTH), reports(SOUTH)) == ([("refused", "damaged")], [])
+    with signer(folder) as work:
+        note = work.accept(NORTH, "The disk was full", "anna").note
+        work.once()
+    assert opened(note, parse_vkey((folder / "signer.pub").read_text())).breaks.startswith("2 ")
+    assert sizes(NORTH) == [2, 3]
+
+
+def test_a_damaged_refusal_is_a_refusal(folder: Path) -> None:
+    for tenant in (NORTH, SOUTH):
+        sealed(tenant, 2)
+    (Folder(folder).path / "refused" / f"{NORTH}.json").write_text("[]")
+    look(folder)
+    assert (sizes(NORTH), sizes(SOUTH)) == ([], [2])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM audit_checkpoint", "UPDATE audit_checkpoint SET root = repeat('0', 64)",
+        "UPDATE audit_checkpoint SET note = note || 'x'", "UPDATE audit_checkpoint SET size = 1",
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_is_taken_out_of_the_database_is_missed(folder: Path, sql: str) -> None:
+    sealed(NORTH, 2)
+    with signer(folder) as work:
+        work.once()
+        tamper(sql)
+        work.once()
+    assert reports(NORTH) == [("refused", "removed")]
