@@ -13,10 +13,12 @@ import pytest
 import redis
 from kombu import Connection
 
+from common.broker_line import BrokerLine
+from common.doorbell import doorbell
 from config.celery import app
 from launch.valkey import Valkey
 from tests.e2e.fleet import Fleet, eventually
-from workflows.doorbell import ring
+from workflows.doorbell import WORK, ring
 from workflows.models import Attempt, Command, Run
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +77,13 @@ def broker(fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         with Connection(valkey.url(), transport_options=options) as connection:
             app.send_task(task, connection=connection, ignore_result=True, retry=False)
 
-    monkeypatch.setattr("common.doorbell.doorbell._publish", publish)
+    def connect() -> redis.UnixDomainSocketConnection:
+        connection = redis.UnixDomainSocketConnection(path=str(valkey.socket), socket_timeout=2)
+        connection.connect()
+        return connection
+
+    monkeypatch.setattr(doorbell, "_publish", publish)
+    monkeypatch.setattr(doorbell, "_line", BrokerLine(connect))
     yield valkey
     valkey.stop()
 
@@ -90,6 +98,19 @@ def test_a_ring_wakes_a_worker_without_any_sweep(fleet: Fleet, broker: Valkey) -
     eventually(lambda: " ready." in fleet.processes.log("worker"), seconds=60)
     commands = fleet.approve(3)
     fleet.wait_until_ended(commands, seconds=30, between=bool)
+    fleet.each_took_effect_once(commands)
+
+
+def test_so_does_a_message_that_left_at_once(
+    fleet: Fleet, broker: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet.start_worker()
+    eventually(lambda: " ready." in fleet.processes.log("worker"), seconds=60)
+    assert doorbell._line is not None
+    doorbell._line.prepare(WORK)
+    monkeypatch.setattr(doorbell, "_publish", lambda task: None)
+    commands = fleet.approve(3)
+    fleet.wait_until_ended(commands, seconds=30, between=ring)
     fleet.each_took_effect_once(commands)
 
 
