@@ -6,9 +6,10 @@ is signed, in a message, a letter, an invoice and the like. What else it says, p
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -16,8 +17,8 @@ from approvals.traits import ACCOUNTS
 from approvals.viewmodels import ViewField, ViewWarning
 from common import spans
 from common.disclosure import is_open
-from common.display import visible
-from common.fields import SCALES, MoneyType
+from common.display import hidden_kind, visible
+from common.fields import SCALES, IbanType, MoneyType
 from common.strictjson import JsonRefused, Limits, parse
 
 _LINE: Final = re.compile(
@@ -40,7 +41,12 @@ _WRITTEN: Final = frozenset(
     {"message", "mail", "email", "letter", "chat", "note", "ticket", "transcript", "invoice"}
 )
 """The kinds of evidence that are somebody's words about this one case."""
+_BOM: Final = b"\xef\xbb\xbf"
 _SMALL: Final = Limits(max_bytes=_READ)
+_TITLE: Final = re.compile(r"\w[\w' -]{0,39}", re.ASCII)
+_AHEAD: Final = timedelta(minutes=5)
+"""So much may clocks differ before evidence is said to come from the future."""
+_IBANS: Final = re.compile(r"(?<![A-Z0-9])[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]){11,30}(?![A-Z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,8 @@ class Piece:
 
     @property
     def name(self) -> str:
-        return f"E{self.number} ({visible(self.title)})"
+        """Its number, and its title where that is one: whoever proposes writes it, and these are our sentences."""
+        return f"E{self.number} ({self.title})" if _TITLE.fullmatch(self.title) else f"E{self.number}"
 
 
 def evidence_warnings(
@@ -70,7 +77,11 @@ def evidence_warnings(
         *_against_arguments(fields, pieces, said),
         *_among_themselves(fields, pieces, said),
         *_never_named(fields, pieces),
+        *_other_accounts(fields, pieces),
         *_stale(pieces, now),
+        *_ahead(pieces, now),
+        *_said_twice(pieces),
+        *_not_one_document(pieces),
     )
 
 
@@ -80,7 +91,7 @@ def statements(content: bytes) -> dict[str, tuple[str, ...]]:
     Only its own lines and members count, not what is nested.
     """
     text = _plain(content)
-    if text.lstrip().startswith("{"):
+    if text.startswith("{"):
         return _members(content)
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
@@ -92,19 +103,27 @@ def statements(content: bytes) -> dict[str, tuple[str, ...]]:
 
 def _plain(content: bytes) -> str:
     """The beginning of a piece with its digits as 0 to 9, whatever script they are of."""
-    text = content[:_READ].decode(errors="replace")
-    if text.isascii():
-        return text
-    return "".join(str(int(c)) if c.isdecimal() else c for c in text)
+    text = content[:_READ].decode(errors="replace").lstrip("\ufeff \t\r\n")
+    return text if text.isascii() else _in_plain_digits(text)
+
+
+def _in_plain_digits(text: str) -> str:
+    return "".join(
+        str(int(c)) if c.isdecimal() else c for c in text if not hidden_kind(c) or c in "\xa0\u202f"
+    )
 
 
 def _members(content: bytes) -> dict[str, tuple[str, ...]]:
+    """Every value by name; names that differ in case or width are one, and each of their values counts."""
     try:
-        value = parse(content, _SMALL)
+        value = parse(content.removeprefix(_BOM).strip(), _SMALL)
     except JsonRefused:
         return {}
-    members = value.items() if isinstance(value, dict) else ()
-    return {_spelled(name): (str(part),) for name, part in members if _states(part)}
+    found: dict[str, list[str]] = {}
+    for name, part in value.items() if isinstance(value, dict) else ():
+        if _states(part):
+            found.setdefault(_spelled(name), []).append(_in_plain_digits(str(part)))
+    return {name: tuple(dict.fromkeys(values)) for name, values in found.items()}
 
 
 def _states(part: object) -> bool:
@@ -115,7 +134,7 @@ def _states(part: object) -> bool:
 
 
 def _spelled(label: str) -> str:
-    return re.sub(r"[\s_-]+", " ", label).strip().casefold()
+    return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", label)).strip().casefold()
 
 
 def _names_of(field: ViewField) -> set[str]:
@@ -191,8 +210,8 @@ def _amounts_in(piece: Piece) -> list[tuple[str, _Money]]:
     return [(shown, money) for shown, money in found.items() if money and money[1] in SCALES]
 
 
-def _names_others(field: ViewField, piece: Piece, named: Sequence[str]) -> ViewWarning:
-    words = "names other amounts, and never this one"
+def _names_others(field: ViewField, piece: Piece, named: Sequence[str], what: str = "amounts") -> ViewWarning:
+    words = f"names other {what}, and never this one"
     if is_open(field.data_class) and is_open(piece.data_class):
         few = ", ".join(visible(text) for text in named[:3])
         words = f"names {few}{' and more' if len(named) > 3 else ''}, and never {field.text}"
@@ -265,6 +284,69 @@ def _stale(pieces: Iterable[Piece], now: datetime) -> Iterator[ViewWarning]:
             age = spans.span((now - piece.captured_at).total_seconds())
             limit = spans.span((piece.fresh_until - piece.captured_at).total_seconds())
             yield ViewWarning(
-                code="evidence_stale", pointer=f"E{piece.number}", label=f"Evidence: {visible(piece.title)}",
+                code="evidence_stale", pointer=f"E{piece.number}", label=f"Evidence {piece.name}",
                 acknowledge=True, sentence=f"It was read {age} before this was proposed; its limit is {limit}.",
             )  # fmt: skip
+
+
+def _about(piece: Piece, code: str, sentence: str) -> ViewWarning:
+    return ViewWarning(
+        code=code, pointer=f"E{piece.number}", label=f"Evidence {piece.name}", acknowledge=True, sentence=sentence
+    )  # fmt: skip
+
+
+def _ahead(pieces: Iterable[Piece], now: datetime) -> Iterator[ViewWarning]:
+    """A time of reading that is still to come: such a piece would never be past its limit."""
+    for piece in pieces:
+        if piece.captured_at > now + _AHEAD:
+            ahead = spans.span((piece.captured_at - now).total_seconds())
+            yield _about(piece, "evidence_ahead", f"It is said to be read {ahead} after this was proposed.")
+
+
+def _said_twice(pieces: Sequence[Piece]) -> Iterator[ViewWarning]:
+    """Pieces with the same content: two of them are worth no more than one."""
+    first: dict[bytes, Piece] = {}
+    for piece in pieces:
+        content = b" ".join(piece.content.split())
+        earlier = first.setdefault(content, piece) if content else piece
+        if earlier is not piece:
+            yield _about(piece, "evidence_repeated", f"It holds the very same as {earlier.name}.")
+
+
+def _not_one_document(pieces: Iterable[Piece]) -> Iterator[ViewWarning]:
+    """JSON that says two things under one name: programs take the first or the last, and it was compared with none."""
+    for piece in pieces:
+        content = piece.content[:_READ].removeprefix(_BOM).strip()
+        try:
+            if content.startswith(b"{"):
+                parse(content, _SMALL)
+        except JsonRefused as refused:
+            if refused.code == "duplicate_key":
+                says = "It says two things under one name, and programs differ in which of them they take."
+                yield _about(piece, "evidence_ambiguous", says)
+
+
+def _other_accounts(fields: Iterable[ViewField], pieces: Sequence[Piece]) -> Iterator[ViewWarning]:
+    """Prose that names bank accounts, and never the one that is signed."""
+    for field in fields:
+        for piece in pieces if field.type == IbanType.name and field.text else ():
+            named = _ibans_in(piece)
+            if named and _bare(field.text or "") not in named:
+                yield _names_others(field, piece, named, "accounts")
+
+
+def _ibans_in(piece: Piece) -> tuple[str, ...]:
+    """The bank accounts that a piece names. Capitals behind one may be read as part of it: cut until it fits."""
+    if piece.kind not in _WRITTEN:
+        return ()
+    found = (_whole_iban(_bare(match[0])) for match in _IBANS.finditer(_plain(piece.content)))
+    return tuple(dict.fromkeys(iban for iban in found if iban))
+
+
+def _whole_iban(text: str) -> str:
+    for length in range(len(text), 14, -1):
+        try:
+            return IbanType().normalize(text[:length])
+        except ValueError:
+            continue
+    return ""

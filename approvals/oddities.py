@@ -12,10 +12,12 @@ from itertools import combinations, islice
 from statistics import median
 from typing import Final
 
+from approvals.repeated import list_warnings
 from approvals.traits import ACCOUNT, ADDRESS, AMOUNT, HOST, MOST, NAME, Seen
 from approvals.viewmodels import ViewField, ViewList, ViewWarning
 from common.display import unveil
 from common.fields import SCALES, money_text
+from common.hosts import fronts_of
 from common.textlinks import links_in
 
 ENOUGH: Final = 8
@@ -58,6 +60,8 @@ def oddities(
         *gaps(fields),
         *first_ever(asked, known, target),
         *look_alikes(seen, known),
+        *known_in_front(asked, known),
+        *list_warnings(fields),
         *unusual_amounts(asked, known),
         *unusual_currencies(asked, known),
         *not_compared(seen),
@@ -110,6 +114,8 @@ def link_warnings(fields: Iterable[ViewField]) -> Iterator[ViewWarning]:
 
 _BLANK: Final = r"[\s\u2800\u3164\u115f\u1160\uffa0\u200b-\u200f\u2060\ufeff]"
 _GAP: Final = re.compile(rf"(?<=\S){_BLANK}{{9,}}")
+_RULED: Final = re.compile(r"(?<=\n)(?:[^\w\n]*\n){9,}")
+"""Lines of dots, dashes and the like, in which nothing stands."""
 _EMPTY_LINES, _SPACES = 8, 40
 _TAIL: Final = 120
 
@@ -118,7 +124,12 @@ def gaps(fields: Iterable[ViewField]) -> Iterator[ViewWarning]:
     """Texts that seem to be over, and go on after so much white space that nobody looks there any more."""
     for row in fields:
         text = unveil(row.text) if row.type == "text" and row.text else ""
-        found = [match for match in _GAP.finditer(text) if match.end() < len(text) and _is_wide(match[0])]
+        gaps_in = (*_GAP.finditer(text), *_RULED.finditer(text))
+        found = [
+            match
+            for match in gaps_in
+            if text[: match.start()].strip() and text[match.end() :].strip() and _is_wide(match[0])
+        ]
         if found:
             yield _warning(
                 "text_after_gap", row, _told(row, _goes_on(text, found), "It goes on after a gap.")
@@ -133,7 +144,8 @@ def _is_wide(gap: str) -> bool:
 def _goes_on(text: str, found: Sequence[re.Match[str]]) -> str:
     gap = found[0]
     lines = gap[0].count("\n") - 1
-    length = f"{lines:,} empty lines" if lines >= _EMPTY_LINES else f"{len(gap[0]):,} spaces"
+    words = "lines without a word" if gap[0].strip() else "empty lines"
+    length = f"{lines:,} {words}" if lines >= _EMPTY_LINES else f"{len(gap[0]):,} spaces"
     rest = text[gap.end() : gap.end() + _TAIL]
     more = "…" if gap.end() + _TAIL < len(text) else ""
     return f"The text seems to be over, and goes on after {length}: “{' '.join(rest.split())}{more}”."
@@ -188,11 +200,27 @@ def look_alikes(seen: Sequence[Seen], known: Known) -> Iterator[ViewWarning]:
             yield _alike(
                 one, f"{other}, which was used before" if other and one.open else "one that was used before"
             )
-    for kind in (HOST, ACCOUNT, NAME):
+    for kind in (HOST, ACCOUNT, ADDRESS, NAME):
         mine = {one.value: one for one in seen if one.kind == kind}
         for first, second in _pairs_alike(list(mine.values()), one_letter=kind == HOST):
             named = second.shown if first.open and second.open else f"that of {second.field.label}"
             yield _alike(first, f"{named}, which stands here too")
+
+
+def known_in_front(seen: Iterable[Seen], known: Known) -> Iterator[ViewWarning]:
+    """Hosts that begin like a known one, whatever its ending, and belong to somebody else."""
+    hosts = {one.value for one in seen if one.kind == HOST} | {
+        value for kind, value in known.anywhere if kind == HOST
+    }
+    for one in seen:
+        front = next((name for name in fronts_of(one.value) if name in hosts), "") if one.kind == HOST else ""
+        if front:
+            says = (
+                f"{one.shown} begins like {front}, and is another one."
+                if one.open
+                else "It begins like another."
+            )
+            yield _warning("host_in_front", one.field, says)
 
 
 def _pairs_alike(values: Sequence[Seen], *, one_letter: bool) -> Iterator[tuple[Seen, Seen]]:

@@ -8,8 +8,9 @@ makes the proposal.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
@@ -19,8 +20,8 @@ from approvals.viewmodels import ViewField
 from common.digests import tenant_hmac
 from common.disclosure import is_open
 from common.display import unveil
-from common.fields import NONE_TEXT, MoneyType
-from common.hosts import likeness
+from common.fields import NONE_TEXT, MoneyType, PersonType
+from common.hosts import fronts_of, likeness
 from common.textlinks import links_in
 
 HOST: Final = "host"
@@ -29,7 +30,7 @@ ACCOUNT: Final = "account"
 NAME: Final = "name"
 AMOUNT: Final = "amount"
 ACCOUNTS: Final = frozenset({"account", "iban"})
-_NAMES: Final = frozenset({"text", "identifier", "person", "file"})
+_NAMES: Final = frozenset({"text", "identifier", "file"})
 _SHORT: Final = 80
 MOST: Final = 200
 """So many traits of one proposal are kept and compared. Hosts and accounts come first."""
@@ -47,6 +48,8 @@ class Seen:
     field: ViewField
     amount: Decimal | None = None
     currency: str = ""
+    known_as: str = ""
+    """What people know it by, where that is not the value itself: a person's name, while the id is what counts."""
 
     @property
     def open(self) -> bool:
@@ -59,7 +62,7 @@ class Seen:
 
     @property
     def alike(self) -> str:
-        return "" if self.kind == AMOUNT else likeness(self.value)
+        return "" if self.kind == AMOUNT else likeness(self.known_as or self.value)
 
 
 def all_seen_in(fields: Iterable[ViewField]) -> tuple[Seen, ...]:
@@ -84,6 +87,17 @@ def all_seen_in(fields: Iterable[ViewField]) -> tuple[Seen, ...]:
     return tuple(seen for _, _, seen in sorted(ranked, key=lambda item: item[:2]))
 
 
+def hosts_in_front(seen: Iterable[Seen]) -> tuple[Seen, ...]:
+    """What the hosts among the values begin with, as hosts of their own: to ask which of these are known."""
+    fronts = (
+        replace(one, value=front, shown=front)
+        for one in seen
+        if one.kind == HOST
+        for front in fronts_of(one.value)
+    )
+    return tuple(islice(fronts, MOST))
+
+
 def seen_in(fields: Iterable[ViewField]) -> tuple[Seen, ...]:
     """The first `MOST` of them: so many are kept, and compared with those of earlier actions."""
     return all_seen_in(fields)[:MOST]
@@ -102,6 +116,8 @@ def _of_field(field: ViewField) -> Iterator[Seen]:
     elif field.type == MoneyType.name and field.covers:
         amount, currency = MoneyType().parse_both(text)
         yield Seen(AMOUNT, text, text, field, Decimal(amount), currency)
+    elif field.type == PersonType.name:
+        yield Seen(NAME, unveil(text), text, field, known_as=unveil(text.partition(" ")[2]))
     elif field.type in _NAMES:
         yield from _of_text(field, text)
 

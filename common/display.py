@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import regex
 
-from common.lookalikes import odd_digits, reads_as, twin_words
+from common.lookalikes import letters_in_numbers, numbers_turned, odd_digits, reads_as, twin_words
 
 LINE_FEED: Final = "↵\n"
 TAB: Final = "⇥"
@@ -77,6 +77,11 @@ _SENTENCES: Final[dict[str, tuple[str, bool]]] = {
     "mixed_script": ("A word mixes letters of different scripts that can look alike.", True),
     "lookalike_word": ("A word is made of letters from elsewhere that look like ordinary ones.", True),
     "odd_digits": ("The text holds digits other than 0 to 9, which can be misread.", True),
+    "letters_in_number": ("A number holds letters that look like digits.", True),
+    "rtl_numbers": (
+        "Numbers stand behind letters that are read from right to left, so they may be shown in another order.",
+        True,
+    ),
     "overlay_marks": ("The text holds marks that strike letters through, or ring them.", True),
     "stacked_marks": ("The text stacks many marks on one letter, which can cover what is near it.", True),
     "rtl_text": ("The text is written from right to left, in part or as a whole.", False),
@@ -186,6 +191,10 @@ def codes_of(text: str) -> frozenset[str]:
         codes.add("lookalike_word")
     if odd_digits(text):
         codes.add("odd_digits")
+    if letters_in_numbers(text):
+        codes.add("letters_in_number")
+    if numbers_turned(text):
+        codes.add("rtl_numbers")
     if text.count("\n") + 1 > MANY_LINES:
         codes.add("many_lines")
     if len(text) > LONG_TEXT:
@@ -274,7 +283,11 @@ def explained(text: str) -> tuple[str, ...]:
     words = [_explained_word(word) for word in dict.fromkeys(mixed_words(text))]
     words += [f"{_twin(word)} reads as {reads_as(word)}" for word in dict.fromkeys(twin_words(text))]
     digits = [f"{_code_point(digit)} is {name_of(digit)}, {int(digit)}" for digit in odd_digits(text)]
-    return (*words[:8], *digits[:10])
+    numbers = [
+        f"{number}: {' and '.join(dict.fromkeys(f'the letter {c}' for c in number if c.isalpha()))}"
+        for number in letters_in_numbers(text)
+    ]
+    return (*words[:8], *digits[:10], *numbers[:8])
 
 
 def _twin(word: str) -> str:

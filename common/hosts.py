@@ -12,7 +12,7 @@ from typing import Final
 
 import idna
 
-from common.display import Flag, hidden_kind, name_of, spelled_out
+from common.display import Flag, hidden_kind, name_of, spelled_out, visible
 from common.lookalikes import ALIKE
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
@@ -107,6 +107,24 @@ def notes_on(name: str) -> tuple[tuple[str, ...], tuple[Flag, ...]]:
 
 
 _ENDINGS: Final = frozenset({"com", "org", "net", "gov", "edu", "mil"})
+_ROUTED: Final = re.compile(r"[%!]|=[^=]*\.[A-Za-z]{2,}$")
+
+
+def notes_on_local(local: str) -> tuple[Flag, ...]:
+    """Flags of what stands before the @ of a mail address: it may name a host that the mail does not go to."""
+    labels = local.lower().split(".")
+    if not _ROUTED.search(local) and not (len(labels) > 1 and labels[-1] in _ENDINGS):
+        return ()
+    sentence = (
+        f"{visible(local)}, which stands before the @, reads like an address of its own; it is only a name."
+    )
+    return (_warning("mail_local_host", sentence),)
+
+
+def fronts_of(name: str) -> tuple[str, ...]:
+    """What a host begins with that could be another whole host: bank.de of bank.de.evil.example."""
+    labels = name.split(".")
+    return tuple(".".join(labels[:count]) for count in range(2, len(labels)))
 
 
 def _in_front(name: str) -> str:
@@ -129,6 +147,8 @@ def _warning(code: str, sentence: str) -> Flag:
 
 _ALIKE: Final = str.maketrans(
     {"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "$": "s", "2": "z", "8": "b", "_": "-"}
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\uff0d", "-")
+    | dict.fromkeys("\u2018\u2019\u02bc\u02b9\u2032\ua78c`\u00b4", "'")
 )
 
 

@@ -34,7 +34,7 @@ _TWIN_LETTERS: Final = {
     "Ⲁ": "A", "Ⲃ": "B", "Ⲥ": "C", "Ⲉ": "E", "Ⲏ": "H", "Ⲕ": "K", "Ⲙ": "M", "Ⲛ": "N", "Ⲟ": "O", "Ⲣ": "P", "Ⲧ": "T",
     "ⲟ": "o", "ⲥ": "c", "ⲣ": "p",
     # Latin beyond ASCII that no language mixes with it: of phonetics, and the clicks
-    "ɡ": "g", "ɑ": "a", "ɩ": "i", "ǀ": "l",
+    "ɡ": "g", "ɑ": "a", "ɩ": "i", "ǀ": "l", "ᴄ": "c", "ᴏ": "o", "ᴠ": "v", "ᴡ": "w", "ᴢ": "z", "ꜱ": "s",
 }  # fmt: skip
 TWINS: Final = str.maketrans(_TWIN_LETTERS)
 ALIKE: Final = str.maketrans(
@@ -42,6 +42,8 @@ ALIKE: Final = str.maketrans(
     | {
         "в": "b", "г": "r", "з": "3", "к": "k", "м": "m", "н": "h", "п": "n", "т": "t", "ь": "b",
         "ε": "e", "η": "n", "τ": "t", "χ": "x", "ω": "w", "β": "b", "μ": "u",
+        "ᴀ": "a", "ʙ": "b", "ᴅ": "d", "ᴇ": "e", "ꜰ": "f", "ɢ": "g", "ʜ": "h", "ɪ": "i", "ᴊ": "j", "ᴋ": "k", "ᴍ": "m",
+        "ɴ": "n", "ᴘ": "p", "ʀ": "r", "ᴛ": "t", "ᴜ": "u", "ʏ": "y", "ƚ": "l", "ƒ": "f",
         "ı": "i", "ʟ": "l", "ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ß": "b",
     }
 )  # fmt: skip
@@ -103,3 +105,43 @@ def odd_digits(text: str) -> tuple[str, ...]:
 
 def _is_other(character: str) -> bool:
     return character.isdecimal() and not unicodedata.normalize("NFKC", character).isascii()
+
+
+_NUMBER_LIKE: Final = re.compile(r"(?<![\w.,'-])(?!O[0-9])[0-9OoIl]+(?:[.,'][0-9OoIl]+)*(?![\w'-])")
+_ENOUGH_DIGITS: Final = 2
+
+
+def letters_in_numbers(text: str) -> tuple[str, ...]:
+    """Numbers in which a letter passes for a digit, such as 1O0 and l00: two digits or more, and O or l among them."""
+    return tuple(
+        dict.fromkeys(
+            found[0]
+            for found in _NUMBER_LIKE.finditer(text)
+            if any(c.isalpha() for c in found[0]) and sum(c.isdigit() for c in found[0]) >= _ENOUGH_DIGITS
+        )
+    )
+
+
+_TURNED: Final = re.compile("R[^L]*N")
+
+
+def numbers_turned(text: str) -> bool:
+    """Whether a line shows numbers in another order than it holds them, without any control character.
+
+    That is so where a number follows letters that are read from right to left in a line that also has others, or
+    where such a sign is no letter at all: the Hebrew hyphen before "00 1" makes it read "1 00".
+    """
+    return not text.isascii() and any(_line_turns(line) for line in text.splitlines())
+
+
+def _line_turns(line: str) -> bool:
+    if not any(unicodedata.bidirectional(c) in ("R", "AL") for c in line):
+        return False
+    classes = "".join(_direction(c) for c in line)
+    foreign = any(c.isalpha() and _direction(c) == "R" for c in line)
+    return bool(_TURNED.search(classes)) and ("L" in classes or not foreign)
+
+
+def _direction(character: str) -> str:
+    kind = unicodedata.bidirectional(character)
+    return {"R": "R", "AL": "R", "L": "L", "EN": "N", "AN": "N"}.get(kind, "-")

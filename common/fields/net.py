@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
-from common.display import hidden_kind
+from common.display import Flag, hidden_kind
 from common.fields.base import ArgumentType, Rendered, need_text, refuse
-from common.hosts import HostRefused, ascii_host, notes_on
+from common.hosts import HostRefused, ascii_host, notes_on, notes_on_local
+from common.textlinks import carried_host
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 _PORTS: Final = {"https": 443, "http": 80}
@@ -47,7 +48,7 @@ class UrlType(ArgumentType):
     def render(self, value: str, siblings: Mapping[str, Any]) -> Rendered:
         scheme, authority, _ = _split(value)
         sub, flags = notes_on(authority.partition(":")[0])
-        return Rendered(value, sub, flags, strong=(0, len(f"{scheme}://{authority}")))
+        return Rendered(value, sub, (*flags, *_carried(value)), strong=(0, len(f"{scheme}://{authority}")))
 
     def parse(self, text: str) -> str:
         return text
@@ -95,6 +96,12 @@ def _checked_rest(rest: str) -> str:
     return rest
 
 
+def _carried(url: str) -> tuple[Flag, ...]:
+    other = carried_host(url)
+    sentence = f"The link carries another one, to {other}; its page may lead on there."
+    return (Flag("link_carries_another", sentence, acknowledge=True),) if other else ()
+
+
 @dataclass(frozen=True)
 class EmailType(ArgumentType):
     """One mail address in ASCII. The domain is lower-cased, what stands before the @ stays as it is."""
@@ -117,7 +124,7 @@ class EmailType(ArgumentType):
     def render(self, value: str, siblings: Mapping[str, Any]) -> Rendered:
         local, _, domain = value.rpartition("@")
         sub, flags = notes_on(domain)
-        return Rendered(value, sub, flags, strong=(len(local) + 1, len(value)))
+        return Rendered(value, sub, (*flags, *notes_on_local(local)), strong=(len(local) + 1, len(value)))
 
     def parse(self, text: str) -> str:
         return text

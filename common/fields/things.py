@@ -18,9 +18,13 @@ _IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", re.ASCII)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FILE: Final = re.compile(r"sha256:([0-9a-f]{64}) ([0-9,]+) bytes (.*)", re.ASCII | re.DOTALL)
 _RUNS: Final = re.compile(
-    r"\.(?:exe|scr|com|pif|bat|cmd|ps1|vbs?|js|jse|wsf|hta|lnk|msi|jar|html?|svg|iso|img)[. ]*$",
+    r"\.(?:exe|scr|com|pif|bat|cmd|psm?1|vb[se]?|jse?|ws[fch]|sct|hta|lnk|url|website|webloc|desktop|msi|msix|msp|mst"
+    r"|jar|jnlp|cpl|dll|chm|hlp|reg|inf|scf|library-ms|search-ms|settingcontent-ms|appref-ms|application|gadget"
+    r"|x?html?|xht|shtml|mht|mhtml|svgz?|iso|img|vhdx?|dmg|pkg|deb|rpm|apk|app|command|sh|py|pl|rb|php|one"
+    r"|do[ct]m|xl[stw]m|xlam|xll|pp[tsa]m|potm|sldm|iqy|slk)[. ]*(?:[:%].*)?$",
     re.ASCII | re.IGNORECASE,
 )
+_PLACE: Final = re.compile(r"[/\\]|^[a-z]:|\.[a-z0-9]{1,6}:|%2f|%5c|%00", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -163,16 +167,17 @@ class FileType(ArgumentType):
         return {"name": display.unveil(found[3]), "size": int(found[2].replace(",", "")), "sha256": found[1]}
 
 
+_RUNS_SAYS: Final = "By its name, the file runs, or shows a page of its own, when it is opened."
+_PLACE_SAYS: Final = "The name of the file says where it goes: it holds a path, not only a name."
+
+
 def _file_flags(name: str) -> tuple[Flag, ...]:
-    if not _RUNS.search("".join(sign for sign in name if not display.hidden_kind(sign))):
-        return ()
-    return (
-        Flag(
-            "file_runs",
-            "By its name, the file runs or shows a page of its own when it is opened.",
-            acknowledge=True,
-        ),
+    plain = "".join(sign for sign in name if not display.hidden_kind(sign))
+    found = (
+        (_RUNS.search(plain), "file_runs", _RUNS_SAYS),
+        (_PLACE.search(plain), "file_path", _PLACE_SAYS),
     )
+    return tuple(Flag(code, sentence, acknowledge=True) for match, code, sentence in found if match)
 
 
 Account = Annotated[str, AccountType()]

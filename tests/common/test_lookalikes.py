@@ -19,6 +19,13 @@ from common.hosts import ascii_host, likeness, notes_on
         ("do n\u0336o\u0336t\u0336 pay", "overlay_marks"),
         ("pay 1\u20dd00", "overlay_marks"),
         ("a" + "\u0300" * 4, "stacked_marks"),
+        ("ᴄᴏᴏᴠ", "lookalike_word"),
+        ("Pay EUR 1O0.00", "letters_in_number"),
+        ("Pay l00 EUR", "letters_in_number"),
+        ("Pay 1,O00.00 EUR", "letters_in_number"),
+        ("Pay \u05be00 1 EUR", "rtl_numbers"),
+        ("Pay א 00 1 EUR", "rtl_numbers"),
+        ("\u05be00 1", "rtl_numbers"),
     ],
 )
 def test_what_must_be_ticked(text: str, code: str) -> None:
@@ -29,15 +36,25 @@ def test_what_must_be_ticked(text: str, code: str) -> None:
     "text",
     [
         "Привет, Москва", "Он и она", "Москва and Paris", "Αθήνα, και το", "ประเทศไทย ๒๕๖๗", "مرحبا ١٠٠ يورو",
+        "Order A1O0-12, O2 and 10 l, acct_l2345, O365", "שלום 100 200", "100 שקל", "H2O, 2Oth-century",
         "１００円です", "Tiếng Việt ổn", "Łódź, İstanbul, ırmak, Ærø", "東京 2024", "café, naïve",
     ],
 )  # fmt: skip
 def test_what_honest_people_write(text: str) -> None:
-    assert not codes_of(text) & {"lookalike_word", "odd_digits", "overlay_marks", "stacked_marks"}
+    codes = {
+        "lookalike_word",
+        "odd_digits",
+        "overlay_marks",
+        "stacked_marks",
+        "letters_in_number",
+        "rtl_numbers",
+    }
+    assert not codes_of(text) & codes
 
 
 def test_they_are_spelled_out() -> None:
     assert explained("Рау") == ("Р⟦U+0420⟧а⟦U+0430⟧у⟦U+0443⟧ reads as Pay",)
+    assert explained("1O0") == ("1O0: the letter O",)
     assert explained("1\u09ea") == ("⟦U+09EA⟧ is BENGALI DIGIT FOUR, 4",)
 
 

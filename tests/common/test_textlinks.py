@@ -133,3 +133,64 @@ def test_texts_of_nothing_but_beginnings_of_links_are_read_to_their_end() -> Non
         "http://" * 9_000,
     ):
         assert len(links_in(text)) <= 200
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("Pay at harb0ur-lane.example/confirm now", "harb0ur-lane.example"),
+        ("Pay at evil.com.", "evil.com"),
+        ("evil.example:8443/pay", "evil.example"),
+        ('<a href="https&#58;//evil.example">our bank</a>', "evil.example"),
+        ("[our bank](https&colon;//evil.example)", "evil.example"),
+        ("https://%65vil.example/", "evil.example"),
+    ],
+)
+def test_a_link_that_a_mail_program_makes(text: str, host: str) -> None:
+    assert host in {link.host for link in links_in(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thank you.It is on its way.", "See invoice.pdf, main.rs, e.g. this, and/or that. v1.2 costs 10.00 EUR.",
+        "a.b.c", "It is so.in short, yes.no.", "write to ann@harbour-lane.com",
+    ],
+)  # fmt: skip
+def test_words_with_dots_are_no_links(text: str) -> None:
+    assert links_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('<a href=" https://evil.example">bank.example</a>', "link_other_host"),
+        ('<a href="https&#58;//evil.example">bank.example</a>', "link_other_host"),
+        ("[bank.example](https&colon;//evil.example)", "link_other_host"),
+        ("[[bank.example]](https://evil.example)", "link_other_host"),
+        ('<a href="java\nscript:alert(1)">x</a>', "link_scheme"),
+        ('<a href="&#x6a;avascript:alert(1)">x</a>', "link_scheme"),
+        ("ms-word:ofe|u|https://evil.example/x", "link_scheme"),
+        ("\\\\evil.example\\share", "link_scheme"),
+        ("smb://evil.example/x", "link_scheme"),
+        ("intent://evil.example#Intent;end", "link_scheme"),
+        ("https://bank%2eexample/x", "link_host_encoding"),
+        ("https://bank.example/go?to=https://evil.example", "link_carries_another"),
+        ("https://bank.example/go?to=https%3A%2F%2Fevil.example", "link_carries_another"),
+        ("https://bank.example/go?to=https%253A%252F%252Fevil.example", "link_carries_another"),
+        ("https://bank.example/go?to=//evil.example/x", "link_carries_another"),
+        ("write to user%bank.com@evil.example", "mail_local_host"),
+        ("write to billing.bank.com@evil.example", "mail_local_host"),
+    ],
+)
+def test_links_with_a_second_bottom(text: str, code: str) -> None:
+    assert code in {trick.code for link in links_in(text) for trick in link.tricks}
+
+
+def test_a_link_that_carries_one_to_itself_is_plain() -> None:
+    for text in (
+        "https://a.example/go?to=https://a.example/x",
+        "https://a.example/b//c",
+        "https://a.example/?q=//",
+    ):
+        assert [trick for link in links_in(text) for trick in link.tricks] == []

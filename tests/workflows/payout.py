@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from common.fields import Account, Currency, Email, Identifier, Money, TextType
+from common.fields import Account, Currency, Email, FileByHash, Iban, Identifier, Money, Person, TextType, Url
 from tests.workflows.toy import ToyFlow, ToyPay, ToyPolicy
 from workflows.authoring import Arguments, Facts, Operation, Policy, Stage, Workflow, arg, register
 from workflows.definitions import Contract
@@ -17,6 +17,12 @@ class PayoutArguments(Arguments):
     payee: Annotated[str, TextType(max_length=80)] = arg("", label="Payee", data_class="business")
     copies: list[Email] = arg([], label="Copy to", data_class="business")
     message: Annotated[str, TextType(max_length=65_536)] = arg("", label="Message", data_class="business")
+    iban: Iban | None = arg(None, label="IBAN", data_class="business")
+    owner: Person | None = arg(None, label="Owner", data_class="business")
+    fees: list[Money] = arg([], label="Fee", data_class="business", currency="currency")
+    accounts: list[Account] = arg([], label="Pay also", data_class="business")
+    file: FileByHash | None = arg(None, label="File", data_class="business")
+    page: Url | None = arg(None, label="Page", data_class="business")
 
 
 class PayoutPolicy(ToyPolicy):

@@ -7,7 +7,7 @@ from typing import Final
 
 from approvals.contradictions import Piece, evidence_warnings
 from approvals.oddities import oddities
-from approvals.traits import MOST, Seen, all_seen_in
+from approvals.traits import MOST, Seen, all_seen_in, hosts_in_front
 from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
 from approvals.viewrows import Material, material_rows
 from workflows.contracts import Bound, utc_text
@@ -74,7 +74,8 @@ def _found(
     seen: Sequence[Seen], now: datetime,
 ) -> tuple[ViewWarning, ...]:  # fmt: skip
     draft = prepared.draft
-    known = known_of(run.tenant_id, draft.operation.name, draft.target, seen[:MOST])
+    asked = (*seen[:MOST], *hosts_in_front(seen[:MOST]))
+    known = known_of(run.tenant_id, draft.operation.name, draft.target, asked)
     return (
         *_in_progress(run, bound),
         *oddities(material.fields, material.lists, seen, known, draft.target),
