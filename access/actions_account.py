@@ -20,6 +20,7 @@ from django.http import HttpRequest
 from access import throttle
 from access.models import Membership, User
 from access.policies import check_can_manage, only_membership
+from access.signing_keys import facts_of
 from access.throttle import Limit, Throttled, check_limits, factor_limits, reset_limits, sign_in_limits
 from audit.actions import Entry, record_many
 from audit.actors import INSTALLATION, Actor
@@ -197,17 +198,19 @@ def change_factors(
     there was none: they were opened by a password alone.
     """
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    before = _factors(user)
+    before, keys = _factors(user), _keys(user)
     result = change()
     after = _factors(user)
     for pk in sorted(before.keys() - after.keys()):
         if before[pk] != _MADE or not after:
-            _note("user.mfa_removed", user, by, body={"factor": before[pk]})
-    for pk in sorted(after.keys() - before.keys()):
+            _note("user.mfa_removed", user, by, body={"factor": before[pk], **keys.get(pk, {})})
+    added = sorted(after.keys() - before.keys())
+    keys = _keys(user) if added else {}
+    for pk in added:
         if after[pk] == _MADE:
             _note("user.recovery_codes_made", user, by)
         else:
-            _note("user.mfa_added", user, by, body={"factor": after[pk]})
+            _note("user.mfa_added", user, by, body={"factor": after[pk], **keys.get(pk, {})})
     if keep is not None and _loses_or_gains_the_first(before, after):
         ended = end_sessions(user.id, keep=keep)
         if ended:
@@ -301,6 +304,12 @@ def _set_password(user: User, password: str) -> None:
 
 def _factors(user: User) -> dict[int, str]:
     return dict(Authenticator.objects.filter(user=user).values_list("pk", "type"))
+
+
+def _keys(user: User) -> dict[int, dict[str, str]]:
+    """Of their passkeys, what the history keeps: whoever checks a signature later needs to know whose key it was."""
+    rows = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)
+    return {row.pk: facts_of(row) for row in rows}
 
 
 def _tenants_of(user: User) -> list[UUID]:

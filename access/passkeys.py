@@ -17,7 +17,7 @@ T = TypeVar("T")
 SPENT: Final = "spent"
 COUNT: Final = "sign_count"
 _MOST_SPENT: Final = 16
-_ODD: Final = (
+ODD: Final = (
     AssertionError, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError, struct.error,
 )  # fmt: skip
 """What libraries raise over a credential of another shape."""
@@ -57,7 +57,7 @@ def readable(read: Callable[[], T]) -> T:
         return read()
     except ValidationError:
         raise
-    except _ODD as error:
+    except ODD as error:
         raise wrong() from error
 
 

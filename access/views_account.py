@@ -34,6 +34,7 @@ from access.actors import user_actor
 from access.forms import spend_code
 from access.models import User
 from access.sessions import SEEN, lacks_factor
+from access.signing_keys import fingerprint_of
 from access.views import as_json, get_providers, reads, reads_and_writes, refused, writes
 from access.web import recent_authentication_required, signed_in_required
 from common.clock import db_clock
@@ -65,7 +66,13 @@ class Account(IndexView):  # type: ignore[misc]
         return {
             "app": found.filter(type=Authenticator.Type.TOTP).first(),
             "passkeys": [
-                {"id": key.pk, "name": key.wrap().name, "made": key.created_at, "used": key.last_used_at}
+                {
+                    "id": key.pk,
+                    "name": key.wrap().name,
+                    "made": key.created_at,
+                    "used": key.last_used_at,
+                    "line": f"user:{request.user.pk} {fingerprint_of(key)}",
+                }
                 for key in found.filter(type=Authenticator.Type.WEBAUTHN)
             ],
             "codes_left": len(codes.wrap().get_unused_codes()) if codes else None,

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from access.signing_keys import SigningRefused
 from approvals import hooks
 from approvals.enums import DecisionKind, DecisionResult, ProposalStatus, ReasonCode, Remember
 from approvals.models import Decision, Proposal
@@ -23,7 +24,7 @@ from approvals.policies import (
     unconfirmed,
     valid_approvals,
 )
-from approvals.recorded import event_of, note, said_of_vote
+from approvals.recorded import event_of, note, record_refused_attempt, said_of_vote
 from approvals.refusals import (
     BY_STATUS,
     AlreadyDecided,
@@ -34,7 +35,8 @@ from approvals.refusals import (
 )
 from approvals.remembering import remember
 from approvals.shown import check_all_shown, parts_shown, view_of
-from audit.actions import Entry, record, record_many
+from approvals.signing import Answer, check_signed, keep
+from audit.actions import Entry, record_many
 from audit.actors import Actor, clock_actor
 from audit.bound import utc_text
 from audit.receipts import events_of_decisions
@@ -94,6 +96,8 @@ class Submission:
     """For how long a rejection answers the same proposal, as a word of `Remember`; empty: as the policy says."""
     confirmed: Callable[[str], bool] = unconfirmed
     """Whether the person has proved lately who they are, for the action with this digest. High risk needs it."""
+    signature: Answer | None = None
+    """What the person's passkey signed, where an approval of this contract must be signed."""
     bulk_list: str = ""
     """The digest of the list from which several were decided at once; empty for a decision on its own page."""
 
@@ -138,8 +142,8 @@ def decide(
         return _decide(
             tenant_id=tenant_id, proposal_id=proposal_id, submission=submission, by=by, clock=clock
         )
-    except (DecisionRefused, InvalidInput) as refusal:
-        _record_refused_attempt(tenant_id=tenant_id, proposal_id=proposal_id, by=by, code=refusal.code)
+    except (DecisionRefused, InvalidInput, SigningRefused) as refusal:
+        record_refused_attempt(tenant_id=tenant_id, proposal_id=proposal_id, by=by, code=refusal.code)
         raise
 
 
@@ -159,9 +163,14 @@ def _decide(
         return replace(_outcome(proposal, earlier, approvals, event_id=event_id), replayed=True)
     check_is_open(proposal, now)
     _check_content(proposal, submission, by, now)
+    signed = None
     if submission.kind == DecisionKind.APPROVE:
-        check_confirmed(proposal, submission.confirmed)
+        signed = check_signed(proposal, submission.signature, by=by, now=now)
+        if signed is None:
+            check_confirmed(proposal, submission.confirmed)
     vote, event_id = _record_vote(proposal, submission, capacity, earlier, by=by, now=now)
+    if signed is not None:
+        keep(proposal, vote, signed, by=capacity.acting(by))
     standing = [vote, *(other for other in votes if other is not earlier)]
     approvals = valid_approvals(proposal, standing, known=known)
     command_id = _apply_vote(proposal, vote, approvals, by=by, now=now)
@@ -251,7 +260,9 @@ def approve(proposal: Proposal, *, by: Actor, now: datetime) -> UUID | None:
     require_transaction()
     before = proposal.status
     proposal.approve(at=now, execute_by=now + timedelta(seconds=proposal.execute_within_s))
-    save_moved(proposal, before, by=by, body={"execute_by": str(proposal.execute_by), "decided_at": utc_text(now)})
+    save_moved(
+        proposal, before, by=by, body={"execute_by": str(proposal.execute_by), "decided_at": utc_text(now)}
+    )
     return _tell_maker(proposal, by=by, at=now)
 
 
@@ -386,15 +397,3 @@ def moved_event(
 ) -> Entry:
     """What is recorded of a proposal that has moved from ``before``."""
     return event_of(proposal, f"proposal.{proposal.status}", by=by, before=before, reason=reason, body=body)
-
-
-@action
-def _record_refused_attempt(*, tenant_id: UUID, proposal_id: UUID, by: Actor, code: str) -> None:
-    """Part of its run's history; of a proposal that is not there, of none."""
-    run = (
-        Proposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).values_list("run_id", flat=True).first()
-    )
-    record(
-        by=by, kind="proposal.decision_refused", tenant_id=tenant_id, subject_type="proposal",
-        subject_id=proposal_id, run_id=run, reason=code,
-    )  # fmt: skip

@@ -5,10 +5,14 @@ from dataclasses import dataclass, replace
 from django import forms
 from django.http import QueryDict
 
+from access.signing_keys import SignatureInvalid
 from approvals.actions import Submission
 from approvals.enums import DecisionKind, ReasonCode, Remember
+from approvals.signing import Answer
+from common.strictjson import JsonRefused, parse
 
 REASON_LIMIT = 2000
+SIGNATURE_LIMIT = 16_000
 ANSWER = "_answer_text"
 """How the name of a field ends that holds the answer to a question; it begins with the question's id."""
 ASK = "ask"
@@ -24,6 +28,8 @@ class DecisionForm(forms.Form):
     reject_reason = forms.CharField(max_length=REASON_LIMIT, required=False)
     changes_reason = forms.CharField(max_length=REASON_LIMIT, required=False)
     remember = forms.ChoiceField(choices=Remember.choices, required=False)
+    signature = forms.CharField(max_length=SIGNATURE_LIMIT, required=False)
+    """JSON: the ticket that the page got, and what the passkey answered."""
 
 
 class AskForm(forms.Form):
@@ -106,6 +112,20 @@ def typed_in(data: QueryDict) -> Typed:
         receipts=tuple(data.getlist("receipt")),
         opened=frozenset(data.getlist("opened")),
     )
+
+
+def answer_in(text: str, rp_id: str) -> Answer | None:
+    """What a passkey signed, as the page sent it; None where it sent nothing. Raises SignatureInvalid."""
+    if not text:
+        return None
+    try:
+        found = parse(text.encode(errors="surrogatepass"))
+    except JsonRefused as error:
+        raise SignatureInvalid() from error
+    match found:
+        case {"ticket": str(ticket), "credential": dict(credential)}:
+            return Answer(ticket, credential, rp_id)
+    raise SignatureInvalid()
 
 
 def submission_of(form: DecisionForm, typed: Typed) -> Submission:

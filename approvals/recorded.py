@@ -5,9 +5,10 @@ from uuid import UUID
 
 from approvals.bound import of_decision
 from approvals.models import Decision, Proposal
-from audit.actions import Entry, record_many
+from audit.actions import Entry, record, record_many
 from audit.actors import Actor
 from audit.bound import ROW, row_digest, utc_text
+from common.tx import action
 
 
 def event_of(
@@ -32,3 +33,15 @@ def said_of_vote(vote: Decision) -> dict[str, Any]:
     """In which capacity it was said, and when; and a digest that holds its row fast."""
     group = {"group": str(vote.group_id)} if vote.group_id else {}
     return {"role": vote.role, **group, "at": utc_text(vote.at), ROW: row_digest(of_decision(vars(vote)))}
+
+
+@action
+def record_refused_attempt(*, tenant_id: UUID, proposal_id: UUID, by: Actor, code: str) -> None:
+    """Part of its run's history; of a proposal that is not there, of none."""
+    run = (
+        Proposal.objects.filter(tenant_id=tenant_id, pk=proposal_id).values_list("run_id", flat=True).first()
+    )
+    record(
+        by=by, kind="proposal.decision_refused", tenant_id=tenant_id, subject_type="proposal",
+        subject_id=proposal_id, run_id=run, reason=code,
+    )  # fmt: skip

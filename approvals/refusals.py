@@ -96,6 +96,26 @@ class ReauthRequired(DecisionRefused):
     http_status = 403
 
 
+class SignatureRequired(DecisionRefused):
+    """Your passkey must sign this approval. Approve it on its page, in a browser that knows your passkey."""
+
+    code = "signature_required"
+    http_status = 403
+
+
+class PasskeyMissing(DecisionRefused):
+    """Your passkey must sign this approval, and you have none. Add one to your account first."""
+
+    code = "passkey_missing"
+    http_status = 403
+
+
+class SignatureOver(DecisionRefused):
+    """This signature was used before, or was asked for more than five minutes ago. Sign again."""
+
+    code = "signature_over"
+
+
 class NotAllShown(InvalidInput):
     """Some parts of the action were not shown to you. Open them first."""
 

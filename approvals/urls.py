@@ -27,6 +27,7 @@ urlpatterns = [
     path("<uuid:proposal_id>/bar/", views.bar, name="bar"),
     path("<uuid:proposal_id>/hold/", views_queue.hold, name="hold"),
     path("<uuid:proposal_id>/decide/", views.decide, name="decide"),
+    path("<uuid:proposal_id>/sign/", views.sign, name="sign"),
     path("<uuid:proposal_id>/ask/", views_questions.ask, name="ask"),
     path("<uuid:proposal_id>/answer/", views_questions.answer, name="answer"),
     path("<uuid:proposal_id>/lift/", views_rejections.lift, name="lift"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django_htmx.http import trigger_client_event
@@ -20,8 +20,9 @@ from access.sessions import confirmed_for, spend_proof
 from access.web import role_required
 from approvals import actions, kept
 from approvals.actions import DecisionOutcome, UnknownDecision
-from approvals.forms import DecisionForm, Typed, submission_of, typed_in
+from approvals.forms import DecisionForm, Typed, answer_in, submission_of, typed_in
 from approvals.models import Proposal
+from approvals.policies import check_can_decide, check_is_open
 from approvals.refusals import ReauthRequired
 from approvals.screens.bar import RESULTS, Bar, bar_for
 from approvals.screens.checks import check_rows, what_is_left
@@ -29,6 +30,7 @@ from approvals.screens.proposal import ProposalScreen, proposal_screen, readable
 from approvals.screens.queue import waiting_count
 from approvals.screens.slip import Reader, slip_of
 from approvals.screens.standing import Notice
+from approvals.signing import must_be_signed, question
 from audit.actors import Actor
 from common import away
 from common.away import AWAY
@@ -103,7 +105,10 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     def record() -> DecisionOutcome:
         if not form.is_valid():
             raise UnknownDecision
-        submission = replace(submission_of(form, typed), confirmed=confirmed_for(request))
+        signature = answer_in(form.cleaned_data["signature"], host_of(request))
+        submission = replace(
+            submission_of(form, typed), confirmed=confirmed_for(request), signature=signature
+        )
         return actions.decide(
             tenant_id=row.tenant_id, proposal_id=row.pk, submission=submission, by=by, clock=db_clock
         )
@@ -114,6 +119,28 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     spend_proof(request, form.cleaned_data["digest"])
     kept.forget(request)
     return decided(request, proposal_id, outcome)
+
+
+@http_methods(read=("POST",))
+@role_required()
+@never_cache
+def sign(request: HttpRequest, proposal_id: UUID) -> JsonResponse:
+    """What the browser asks this person's passkey to sign. Writes nothing; the decision itself checks everything."""
+    row, by = proposal_of(request, proposal_id), actor_of(request)
+    try:
+        check_can_decide(row, by)
+        now = db_clock()
+        check_is_open(row, now)
+        if not must_be_signed(row):
+            raise Http404
+        return JsonResponse(question(row, by=by, rp_id=host_of(request), now=now))
+    except Refused as refusal:
+        return JsonResponse({"code": refusal.code, "says": refusal.message}, status=refusal.http_status)
+
+
+def host_of(request: HttpRequest) -> str:
+    """The host by which passkeys know this site."""
+    return request.get_host().partition(":")[0]
 
 
 def attempted(do: Callable[[], T]) -> T | Refused:

@@ -9,10 +9,10 @@ from typing import Final
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "proposal": (
-        "made", "vote", "decision_refused", "approved", "rejected", "changes_requested", "expired", "withdrawn",
-        "superseded", "invalidated", "consumed", "lapsed", "carried_over", "question_asked", "question_answered",
-        "edited", "votes_dropped", "rejection_remembered", "rejection_lifted", "unmanned", "manned", "escalated",
-        "held", "released", "taken_over",
+        "made", "vote", "signed", "decision_refused", "approved", "rejected", "changes_requested", "expired",
+        "withdrawn", "superseded", "invalidated", "consumed", "lapsed", "carried_over", "question_asked",
+        "question_answered", "edited", "votes_dropped", "rejection_remembered", "rejection_lifted", "unmanned",
+        "manned", "escalated", "held", "released", "taken_over",
     ),
     "sample": ("drawn", "said", "limit_passed"),
     "command": (

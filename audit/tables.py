@@ -45,6 +45,7 @@ KINDS: Final[Mapping[str, StateUi]] = {
     "proposal.carried_over": StateUi("mute", "layers", "Carried over"),
     "proposal.decision_refused": StateUi("mute", "lock", "Decision refused"),
     "proposal.made": StateUi("mute", "inbox", "Made"),
+    "proposal.signed": StateUi("act", "key", "Signed"),
     "proposal.vote": StateUi("act", "check", "Vote"),
     "run.cancel_requested": StateUi("wait", "ban", "Cancel requested"),
     "run.data_supplied": StateUi("act", "to", "Data supplied"),

@@ -21,6 +21,7 @@ from common.strictjson import canonicalize
 CONTRACT_DOMAIN: Final = b"placet.contract.v1\n"
 VIEW_DOMAIN: Final = b"placet.view.v1\n"
 LIST_DOMAIN: Final = b"placet.bulk-list.v1\n"
+APPROVAL_DOMAIN: Final = b"placet.approval.v1\n"
 KEY_DOMAIN: Final = b"placet.key.v1"
 TENANT_KEY_DOMAIN: Final = b"placet.tenant-key.v1"
 
@@ -33,6 +34,11 @@ def contract_digest(canonical: bytes) -> str:
 def view_digest(canonical: bytes) -> str:
     """SHA-256 over the domain line and the view document's canonical bytes: what the reviewer was shown."""
     return hashlib.sha256(VIEW_DOMAIN + canonical).hexdigest()
+
+
+def approval_challenge(canonical: bytes) -> bytes:
+    """SHA-256 over the domain line and a decision's canonical bytes: the challenge that a passkey signs."""
+    return hashlib.sha256(APPROVAL_DOMAIN + canonical).digest()
 
 
 def bulk_list_digest(rows: list[list[str]]) -> str:

@@ -42,6 +42,7 @@ PAGES: Final[dict[str, Row]] = {
     "approvals:bar": Row(ALL, NOBODY, "the bar of one proposal"),
     "approvals:alike": Row(REVIEWER, REVIEWER, "decide what is alike and of low risk in one list"),
     "approvals:decide": Row(NOBODY, REVIEWER, "decide, in the group that is asked, never on one's own"),
+    "approvals:sign": Row(NOBODY, REVIEWER, "get what one's passkey signs of an approval (changes nothing)"),
     "approvals:questions": Row(ALL, NOBODY, "what colleagues ask oneself"),
     "approvals:afterwards": Row(ALL, NOBODY, "automatic actions to look at afterwards"),
     "approvals:sample": Row(ALL, NOBODY, "one of them"),

@@ -189,8 +189,9 @@ PLACET_SESSION_MAX_S = env.int("PLACET_SESSION_MAX_S", default=12 * 3600)
 PLACET_SESSION_IDLE_S = env.int("PLACET_SESSION_IDLE_S", default=3600)
 # Whoever proved so many seconds ago who they are is asked again before something that matters.
 PLACET_REAUTH_S = env.int("PLACET_REAUTH_S", default=900)
-# From this risk on (the policy says it, 1 to 3), approving matters.
+# From this risk on (the policy says it, 1 to 3), approving matters; and a passkey signs it (0: as operations say).
 PLACET_HIGH_RISK = env.int("PLACET_HIGH_RISK", default=3)
+PLACET_SIGNED_RISK = env.int("PLACET_SIGNED_RISK", default=0)
 # Roles whose members must have a second factor, or `all`.
 PLACET_REQUIRE_MFA = env.list("PLACET_REQUIRE_MFA", default=[])
 PLACET_BEHIND_PROXY = env.bool("PLACET_BEHIND_PROXY", default=False)
@@ -328,8 +329,7 @@ PLACET_TENANT_REQUESTS_PER_MINUTE = env.int("PLACET_TENANT_REQUESTS_PER_MINUTE",
 PLACET_DECISIONS_PER_MINUTE = env.int("PLACET_DECISIONS_PER_MINUTE", default=30)
 # 32 bytes in base64: the key that signs receipts. Derived from the secret key where it is empty.
 PLACET_SIGNING_KEY = env.str("PLACET_SIGNING_KEY", default="")
-# Keys of 32 bytes in base64, separated by commas: the first wraps the keys of runs' contents, all of them unwrap. Or a
-# file of them. Derived from the secret key where both are empty.
+# Keys (32 bytes in base64, commas), or their file, else of the secret key: the first wraps, all unwrap keys of runs.
 PLACET_CONTENT_KEYS = env.str("PLACET_CONTENT_KEYS", default="")
 PLACET_CONTENT_KEYS_FILE = env.str("PLACET_CONTENT_KEYS_FILE", default="")
 # Days from a run's end until its content is erased, where its workflow says nothing else; 0: never.

@@ -25,7 +25,8 @@ SECTIONS: Final = (UNKNOWN, PERSON, ASK_AGAIN, HELD, STALLED)
 
 UNKNOWN_CAUSES: Final = ("command_unknown", "command_key_reused")
 ASK_AGAIN_CAUSES: Final = (
-    "command_lapsed", "command_policy", "command_pin", "command_digest", "approval_expired", "proposal_invalidated",
+    "command_lapsed", "command_policy", "command_pin", "command_digest", "command_signature",
+    "approval_expired", "proposal_invalidated",
 )  # fmt: skip
 STALLED_CAUSES: Final = ("stalled", "nobody_looked", "turn_never_came")
 

@@ -40,6 +40,7 @@ CAUSES: Final[Mapping[str, str]] = {
     "changes_requested": "Changes were asked for",
     "command_dead": "Given up after its tries",
     "command_digest": "Contract is not what was approved",
+    "command_signature": "Approval lacks a signature",
     "command_earlier_effect": "Something like it happened before",
     "command_key_reused": "Provider knows the key otherwise",
     "command_lapsed": "Time to execute was over",

@@ -37,7 +37,7 @@ ENDED: Final = frozenset({"packet.resolved"})
 COLLECT: Final = timedelta(seconds=20)
 """So long the first of a kind waits for others: what breaks at once is told at once."""
 WINDOW: Final = timedelta(minutes=15)
-URGENT: Final = frozenset({*UNKNOWN_CAUSES, "late_effect", "command_digest"})
+URGENT: Final = frozenset({*UNKNOWN_CAUSES, "late_effect", "command_digest", "command_signature"})
 STOPPED: Final = register(
     Kind(
         "stopped",

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from approvals.signing import MEMBER, PASSKEY
 from common.digests import business_key, contract_digest, idempotency_key, material_digest
 from common.strictjson import canonicalize, parse
 from workflows.models import Run
@@ -49,9 +50,12 @@ def material_digest_of(tenant_id: UUID, draft: Draft) -> str:
 
 def bind(
     run: Run, step: str, draft: Draft, *, tenant: str, actor: str, generation: int, evidence: Sequence[str],
-    decide_by: datetime,
+    decide_by: datetime, signed: bool = False,
 ) -> Bound:  # fmt: skip
-    """Write the contract. The nonce makes two contracts about the same thing differ, and cannot be guessed."""
+    """Write the contract. The nonce makes two contracts about the same thing differ, and cannot be guessed.
+
+    ``signed``: each approval must be signed by a passkey. Then, and only then, the contract says so.
+    """
     operation = draft.operation
     key = idempotency_key(run.tenant_id, run.identity, step, generation)
     contract = canonicalize({
@@ -60,7 +64,7 @@ def bind(
         "actor": actor, "arguments": dict(draft.material), "target": draft.target,
         "policy_version": operation.policy.version, "nonce": secrets.token_hex(16), "evidence": list(evidence),
         "pins": dict(draft.pins), "idempotency_key": key, "decide_by": utc_text(decide_by),
-        "execute_within_s": int(operation.execute_within.total_seconds()),
+        "execute_within_s": int(operation.execute_within.total_seconds()), **({MEMBER: PASSKEY} if signed else {}),
     })  # fmt: skip
     return Bound(
         contract=contract, digest=contract_digest(contract), idempotency_key=key,

@@ -44,6 +44,7 @@ ENDINGS: dict[str, Ending] = {
     "void(policy)": Ending("invalidate", StepEnd.PERSON, _NONE, ask_again=True),
     "void(pin)": Ending("invalidate", StepEnd.PERSON, _NONE, ask_again=True),
     "void(digest)": Ending("invalidate", StepEnd.PERSON, _NONE, ask_again=True),
+    "void(signature)": Ending("invalidate", StepEnd.PERSON, _NONE, ask_again=True),
     "void(reviewer)": Ending("invalidate", StepEnd.APPROVAL_OF_NEXT_VERSION, _NONE),
     "void(withdrawn)": Ending("withdraw", StepEnd.SKIPPED, _NONE),
     "void(superseded)": Ending("supersede", StepEnd.APPROVAL_OF_NEXT_VERSION, _NONE),

@@ -144,6 +144,7 @@ class VoidReason(TextChoices):
     WITHDRAWN = "withdrawn", "The proposal was withdrawn"
     SUPERSEDED = "superseded", "A newer version took its place"
     DIGEST = "digest", "The stored contract is not what was approved"
+    SIGNATURE = "signature", "An approval lacks the signature of a passkey"
 
 
 class SettledBy(TextChoices):

@@ -164,6 +164,10 @@ class Operation(Generic[A]):
     """Argument of the counter-action → argument of this one, or `REFERENCE`. Checked when a workflow is registered."""
     second_person_from: ClassVar[Decimal | None] = None
     """From this amount on it takes two people to say what happened where nobody else knows; None: one is enough."""
+    signed_from: ClassVar[Decimal | None] = None
+    """From this amount on each approval is signed by the approver's own passkey; 0: always; None: by risk alone."""
+    signed_from_risk: ClassVar[int | None] = None
+    """The same from this risk of the verdict on; None: as the installation says (PLACET_SIGNED_RISK)."""
 
     def look(self, site: Site, arguments: A) -> Facts:
         """The present state of what is touched. May raise SourceDown, RateLimited, CredentialRefused."""
@@ -224,9 +228,14 @@ class Operation(Generic[A]):
 
         A limit that finds no amount to be compared with asks for two as well.
         """
-        limit = self.second_person_from
-        found = [] if limit is None else list(_amounts(arguments))
-        return limit is not None and (not found or max(found) >= limit)
+        return _reaches(self.second_person_from, arguments)
+
+    def needs_signature(self, arguments: A) -> bool:
+        """Whether each approval must be signed by a passkey: when any amount of money reaches the limit.
+
+        A pure function of what is bound: each worker asks it again before it sends, so that no row can say otherwise.
+        """
+        return _reaches(self.signed_from, arguments)
 
     def counter_arguments(self, arguments: A, effect: Happened) -> Mapping[str, Any]:
         """The arguments of `counter`, as JSON: by `counter_from`, unless the operation makes them in another way."""
@@ -247,6 +256,12 @@ class Operation(Generic[A]):
     def reconcile(self, call: Call[A]) -> Finding:
         """Ask the provider whether it happened. ``no_answer`` where it has no look-up."""
         return Finding("no_answer", detail="this provider has no look-up")
+
+
+def _reaches(limit: Decimal | None, arguments: Arguments) -> bool:
+    """A limit that finds no amount to be compared with is reached."""
+    found = [] if limit is None else list(_amounts(arguments))
+    return limit is not None and (not found or max(found) >= limit)
 
 
 def _amounts(arguments: Arguments) -> Iterator[Decimal]:

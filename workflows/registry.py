@@ -22,6 +22,7 @@ from workflows.definitions import GONE, Contract, Workflow, after_effect
 from workflows.models import Definition, Run
 from workflows.modes import check_declared
 from workflows.operations import Operation
+from workflows.signed import check_declared_signing
 
 _workflows: dict[str, type[Workflow]] = {}
 _operations: dict[tuple[str, int], Operation[Any]] = {}
@@ -53,6 +54,7 @@ def register(workflow: type[Workflow]) -> type[Workflow]:
     check_follow_ups(workflow)
     for operation in workflow.operations:
         _check_editable(operation)
+        check_declared_signing(operation)
         check_can_be_shown(operation.arguments)
     _workflows[workflow.name] = workflow
     for operation in workflow.operations:

@@ -8,6 +8,7 @@ from approvals.models.evidence import Evidence
 from approvals.models.proposals import AMOUNT, BOUND, PENDING, URGENT_HOUR, Proposal
 from approvals.models.questions import Answer, Question
 from approvals.models.rejections import Rejection
+from approvals.models.signatures import Signature
 from approvals.models.traits import Trait
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "Question",
     "Rejection",
     "Sample",
+    "Signature",
     "Trait",
 ]

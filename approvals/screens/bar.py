@@ -18,6 +18,7 @@ from approvals.screens.proposal import ProposalScreen
 from approvals.screens.questions import Exchange, exchanges
 from approvals.screens.refused import Refusal, refusal_in_words
 from approvals.selectors_questions import Colleague, colleagues
+from approvals.signing import check_has_key, must_be_signed
 from audit.actors import Actor
 from common import spans
 from common.display import visible
@@ -54,6 +55,10 @@ class Bar:
     remember: Sequence[tuple[str, str]] = ()
     remembered: str = ""
     """Which of them is chosen."""
+    signs: str = ""
+    """Where the browser gets what this person's passkey signs; empty where nothing is to be signed."""
+    add_key: str = ""
+    """Where they add a passkey, which they need for this approval and have not."""
     edit: str = ""
     """Where this person changes arguments, if the operation lets them."""
 
@@ -97,7 +102,28 @@ def _open_or_closed(screen: ProposalScreen, by: Actor) -> Bar:
         )
         return _decidable(screen, by, "ok", "check", text, may_approve=False)
     text = f"{stead_text(capacity)}{seen_text(screen)} {quorum_text(proposal, screen)}"
-    return _decidable(screen, by, "ok", "check-circle", text)
+    bar = _decidable(screen, by, "ok", "check-circle", text)
+    return _signed(bar, proposal, by) if must_be_signed(proposal) else bar
+
+
+def _signed(bar: Bar, proposal: Proposal, by: Actor) -> Bar:
+    """Where the approver's passkey signs; closed, with the reason in words, for people who have none that counts."""
+    try:
+        check_has_key(by, proposal.tenant_id)
+    except Refused as refusal:
+        return replace(
+            bar,
+            may_approve=False,
+            tone="wait",
+            icon="key",
+            text=refusal.message,
+            add_key=reverse("mfa_index"),
+        )
+    return replace(
+        bar, signs=reverse("approvals:sign", args=[proposal.pk]),
+        approve_word="Sign and send" if "send" in bar.approve_word else "Sign",
+        approve_says=f"Your passkey signs exactly this: the browser asks you for it. {bar.approve_says}",
+    )  # fmt: skip
 
 
 def stead_text(capacity: Capacity) -> str:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from access.models import User
 from approvals.enums import DecisionKind, ProposalStatus, ReasonCode
 from approvals.models import Decision, Proposal
+from approvals.signing import must_be_signed, signed_votes
 from common import spans
 from common.display import visible
 from common.states_ui import Tone
@@ -41,7 +42,8 @@ def people_rows(
     proposal: Proposal, votes: Sequence[Decision], user_id: UUID, *, words: bool
 ) -> tuple[Person, ...]:
     """The votes that stand, oldest first, and the open places. ``words``: with what people wrote themselves."""
-    rows = [vote_row(vote, user_id, words=words) for vote in votes]
+    signed = signed_votes(proposal) if must_be_signed(proposal) else frozenset()
+    rows = [vote_row(vote, user_id, words=words, signed=vote.pk in signed) for vote in votes]
     approvals = sum(vote.kind == DecisionKind.APPROVE for vote in votes)
     missing = proposal.needed - approvals
     if proposal.status == ProposalStatus.PENDING and missing > 0:
@@ -53,8 +55,9 @@ def people_rows(
     return tuple(rows)
 
 
-def vote_row(vote: Decision, user_id: UUID, *, words: bool) -> Person:
+def vote_row(vote: Decision, user_id: UUID, *, words: bool, signed: bool = False) -> Person:
     tone, icon, word = WORDS[vote.kind]
+    word += ", signed by passkey," if signed else ""
     name = name_of(vote)
     mine = f"You, {name}" if vote.user_id == user_id else name
     said = visible(vote.reason) if words else ""

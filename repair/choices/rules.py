@@ -21,6 +21,7 @@ FAILED: Final = {
     "policy": "The policy has changed since the approval.",
     "reviewer": "Too few of those who approved may still approve.",
     "digest": "The stored contract is not what was approved.",
+    "signature": "An approval lacks the signature of a passkey that it must have.",
     "pin": "The record has changed since the approval.",
 }
 

@@ -239,6 +239,13 @@ def _bound(state: State) -> list[Possibility]:
     ]  # fmt: skip
 
 
+def _unsigned(state: State) -> list[Possibility]:
+    return [Possibility(
+        "approval_invented", "An approval was put into the database by hand, without its person's passkey.",
+        "Ask whoever is named as approver; `./placet verify_audit`; who has access to the database: an incident.",
+    )]  # fmt: skip
+
+
 def _policy(state: State) -> list[Possibility]:
     return [Possibility(
         "policy_raised", "A newer version of the policy was installed after the approval.",
@@ -380,6 +387,7 @@ def _elsewhere(state: State) -> list[Possibility]:
 _OF_CAUSE: Final[dict[str, Callable[[State], list[Possibility]]]] = {
     "already_done": _earlier, "approval_expired": _undecided, "approval_lost": _stalled, "action_in_progress": _earlier,
     "changes_requested": _judgement, "command_dead": _dead, "command_digest": _bound,
+    "command_signature": _unsigned,
     "command_earlier_effect": _earlier, "command_lapsed": _lapsed, "command_pin": _record_changed,
     "command_policy": _policy, "command_refused": _refused, "credential_refused": _credential,
     "data_not_supplied": _no_data, "low_confidence": _judgement, "nobody_eligible": _unmanned,

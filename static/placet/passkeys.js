@@ -1,6 +1,7 @@
 // Passkeys. A form with data-passkey="get" or "create" carries its options, or fetches them from data-from; pressing its
 // button asks the browser for the key and sends the answer. Such forms stay hidden where there is no script,
-// and where the browser knows no passkeys.
+// and where the browser knows no passkeys. An approval that a passkey signs: its button has data-sign, the address of what
+// is signed; without script, and in browsers without passkeys, it stays closed.
 "use strict";
 (() => {
   if (!window.PublicKeyCredential || !navigator.credentials) return;
@@ -34,6 +35,46 @@
     const answer = await fetch(form.dataset.from, { headers: { Accept: "application/json" } });
     return (await answer.json()).request_options.publicKey;
   };
+
+  // ── Approvals that a passkey signs. The stylesheet shows what belongs to them once this is set.
+  document.documentElement.dataset.passkeys = "";
+  const SIGNING = {
+    SecurityError: "Passkeys work at this site's own address only, and at localhost, not at 127.0.0.1.",
+    NotAllowedError: "Nothing was signed, and nothing was recorded. Try again when you are ready.",
+  };
+  const asking = async (button) => {
+    const headers = { Accept: "application/json", "X-CSRFToken": button.form.elements.csrfmiddlewaretoken.value };
+    const answer = await fetch(button.dataset.sign, { method: "POST", headers });
+    const found = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
+    if (!answer.ok || !found.options) throw Object.assign(new Error(), { says: found.says });
+    return found;
+  };
+  const sign = async (button) => {
+    const { form } = button;
+    const word = form.querySelector(".sign-error");
+    word.hidden = true;
+    button.setAttribute("aria-busy", "true");
+    try {
+      const { ticket, options } = await asking(button);
+      const key = await navigator.credentials.get({ publicKey: asked(options.publicKey) });
+      form.elements.signature.value = JSON.stringify({ ticket, credential: told(key) });
+      form.requestSubmit(button);
+    } catch (error) {
+      word.querySelector("span").textContent = error.says || SIGNING[error.name] || "The server did not answer. Nothing was signed.";
+      word.hidden = false;
+    } finally {
+      button.removeAttribute("aria-busy");
+      form.elements.signature.value = "";
+    }
+  };
+  // Before htmx hears of it: without a signature nothing is sent, and with one it goes its ordinary way.
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!button?.dataset.sign || event.target.elements.signature.value) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!button.hasAttribute("aria-busy")) sign(button);
+  }, true);
 
   for (const word of document.querySelectorAll(".passkey-none")) word.hidden = true;
   for (const form of document.querySelectorAll("form[data-passkey]")) {

@@ -38,11 +38,11 @@ class SoftKey:
         return self._credential({"clientDataJSON": b64(said), "attestationObject": b64(statement)})
 
     def signed(
-        self, options: dict[str, Any], user_handle: str = "", *, verified: bool = True
+        self, options: dict[str, Any], user_handle: str = "", *, verified: bool = True, origin: str = ORIGIN
     ) -> dict[str, Any]:
         """The answer to a request to sign."""
         data = self._data(_PRESENT | (_VERIFIED if verified else 0))
-        said = self._said("webauthn.get", options)
+        said = self._said("webauthn.get", options, origin)
         signature = self.key.sign(data + hashlib.sha256(said).digest(), ec.ECDSA(SHA256()))
         answer = {"clientDataJSON": b64(said), "authenticatorData": b64(data), "signature": b64(signature)}
         return self._credential(answer | ({"userHandle": user_handle} if user_handle else {}))
@@ -51,9 +51,9 @@ class SoftKey:
         self.count += self.counts
         return hashlib.sha256(b"testserver").digest() + bytes([flags]) + struct.pack(">I", self.count)
 
-    def _said(self, kind: str, options: dict[str, Any]) -> bytes:
+    def _said(self, kind: str, options: dict[str, Any], origin: str = ORIGIN) -> bytes:
         challenge = options["publicKey"]["challenge"]
-        return json.dumps({"type": kind, "challenge": challenge, "origin": ORIGIN}).encode()
+        return json.dumps({"type": kind, "challenge": challenge, "origin": origin}).encode()
 
     def _credential(self, response: dict[str, Any]) -> dict[str, Any]:
         name = b64(self.id)

@@ -12,7 +12,7 @@ from approvals.models import BOUND, Decision, Evidence, Proposal
 from common.fsm import allowed_moves
 from common.sealed import Ready
 from tests import factories, rows
-from tests.approvals import later_walls, talk_walls, trait_walls
+from tests.approvals import later_walls, signature_walls, talk_walls, trait_walls
 from tests.walls import WAYS, another_value, delete_by_sql, insert, names_in, refused_by
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +79,7 @@ INSERTS: list[tuple[str, Callable[[], Model]]] = [
     *talk_walls.INSERTS,
     *later_walls.INSERTS,
     *trait_walls.INSERTS,
+    *signature_walls.INSERTS,
 ]  # fmt: skip
 
 
@@ -124,6 +125,7 @@ UPDATES: list[tuple[str, Callable[[], Model], dict[str, Any]]] = [
     *talk_walls.UPDATES,
     *later_walls.UPDATES,
     *trait_walls.UPDATES,
+    *signature_walls.UPDATES,
 ]  # fmt: skip
 
 
@@ -188,6 +190,7 @@ def test_bound_columns_of_a_decision_never_change(column: str) -> None:
     *talk_walls.ROWS,
     *later_walls.ROWS,
     *trait_walls.ROWS,
+    *signature_walls.ROWS,
 ])  # fmt: skip
 def test_rows_are_not_deleted(wall: str, make: Callable[[], Model]) -> None:
     row = make()

@@ -24,6 +24,7 @@ END_TABLE = {
     "void(policy)": ("invalidated", ("waiting", "person"), {"none"}),
     "void(pin)": ("invalidated", ("waiting", "person"), {"none"}),
     "void(digest)": ("invalidated", ("waiting", "person"), {"none"}),
+    "void(signature)": ("invalidated", ("waiting", "person"), {"none"}),
     "void(reviewer)": ("invalidated", ("waiting", "approval"), {"none"}),
     "void(withdrawn)": ("withdrawn", ("skipped", ""), {"none"}),
     "void(superseded)": ("superseded", ("waiting", "approval"), {"none"}),

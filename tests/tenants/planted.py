@@ -34,6 +34,7 @@ from tests import rows
 from tests.access.people import INSTALLER
 from tests.api.callers import token_for
 from tests.approvals.later_walls import escalation_row, sample_row
+from tests.approvals.signature_walls import signature_row
 from tests.approvals.trait_walls import trait_values
 from tests.notify.rows import destination_row, follower_row, mail_row, message_row, notice_row
 from tests.repair.incident_walls import affected_row, make_incident, note_row
@@ -105,7 +106,8 @@ def _plant_work(tenant: Tenant, word: str) -> Command:
     proposal = _proposal(tenant, word)
     f.make_evidence(proposal, title=f"{word} letter")
     Trait.objects.create(**trait_values(proposal))
-    f.make_decision(proposal, user, reason=f"{word} agrees")
+    vote = f.make_decision(proposal, user, reason=f"{word} agrees")
+    signature_row(vote, credential_id=word).save()
     _plant_talk(proposal, user, word)
     escalation_row(proposal=proposal).save()
     sample_row(proposal=proposal).save()

@@ -18,6 +18,7 @@ from approvals.models import Evidence, Proposal, Trait
 from approvals.refusals import ActionInProgress, Uninspectable
 from approvals.remembering import check_not_rejected
 from approvals.shown import view_of
+from approvals.signing import MEMBER, PASSKEY, must_be_signed
 from approvals.traits import trait_rows
 from approvals.viewdoc import ASSERTED, ViewDocument, build_view
 from audit.actions import record
@@ -47,6 +48,7 @@ from workflows.modes import Blocking, Case, Ruling, rule_on
 from workflows.operations import Affected, Test, Verdict
 from workflows.preparing import Prepared, policy_snapshot
 from workflows.results import EvidencePiece
+from workflows.signed import to_be_signed
 from workflows.tenants import slug_of
 from workflows.waits import wait_for_approval
 
@@ -74,17 +76,18 @@ def create_proposal(
     pieces = [_salted(piece) for piece in prepared.evidence]
     decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
     generation = _next_generation(run, step, material)
+    signed = to_be_signed(prepared.draft, prepared.verdict.risk)
     bound = bind(
         run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
-        evidence=[piece.digest for piece in pieces], decide_by=decide_by,
+        evidence=[piece.digest for piece in pieces], decide_by=decide_by, signed=signed,
     )  # fmt: skip
     check_may_propose(run, step.key, business_key=bound.business_key, material=material, besides=supersedes)
     if not repeats:
         check_not_done(run.tenant_id, bound.business_key)
-    shown = render(run, prepared, bound, pieces, decide_by=decide_by, now=now)
+    shown = render(run, prepared, bound, pieces, decide_by=decide_by, now=now, signed=signed)
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
-    ruling = _ruling(run, prepared, edited=edited_by is not None)
+    ruling = _ruling(run, prepared, by_people=signed or edited_by is not None)
     proposal = _insert(
         run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes, side, edited_by
     )  # fmt: skip
@@ -102,12 +105,12 @@ def _let_wait(run: Run, step: Step, proposal: Proposal, *, by: Actor) -> None:
     make_wait(step, wait_for_approval(proposal.decide_by, on_expiry), by=by, reason="proposal")
 
 
-def _ruling(run: Run, prepared: Prepared, *, edited: bool) -> Ruling:
+def _ruling(run: Run, prepared: Prepared, *, by_people: bool) -> Ruling:
     """What the policy says, and the workflow's mode of review adds to it. No rule approves what a person has made: an
-    edit, a compensation, a remainder.
+    edit, a compensation, a remainder. Nor what has to be signed (``by_people``, as an edit).
     """
     draft, verdict, flow = prepared.draft, prepared.verdict, registry.installed(run.workflow)
-    auto = verdict.verdict == "auto" and run.stage == "execute" and not (edited or run.is_follow_up)
+    auto = verdict.verdict == "auto" and run.stage == "execute" and not (by_people or run.is_follow_up)
     case = Case(draft.operation.name, draft.arguments, draft.target, verdict.risk, run.confidence)
     return rule_on(flow.review if flow else Blocking(), case, auto=auto, because=verdict.because)
 
@@ -280,7 +283,8 @@ def _insert(
         supersedes=supersedes, edited_by_id=edited_by, wait_id=new_id(),
         amount=amount, amount_currency=currency,
     )  # fmt: skip
-    proposal.shape = shape_of(proposal, view)
+    # What each signs with a passkey is alike to nothing: it is decided on its own page.
+    proposal.shape = "" if must_be_signed(proposal) else shape_of(proposal, view)
     proposal.save(force_insert=True)
     return proposal
 
@@ -329,6 +333,7 @@ def _record_made(proposal: Proposal, *, by: Actor) -> None:
             "operation_version": proposal.operation_version, "policy_version": proposal.policy["version"],
             "rule": proposal.policy["rule"], "needed": proposal.needed, "mode": proposal.mode,
             "supersedes": str(proposal.supersedes_id) if proposal.supersedes_id else None,
+            **({MEMBER: PASSKEY} if must_be_signed(proposal) else {}),
             "decide_by": utc_text(proposal.decide_by), ROW: row_digest(of_proposal(vars(proposal))),
             **({"group": str(proposal.group_id)} if proposal.group_id else {}),
         },

@@ -29,6 +29,9 @@ COMPARED: Final = frozenset(
 """Codes of what is found by comparing: found anew for each version, never carried over from the one before."""
 
 
+_SIGNED: Final = (("Approval", "signed by the passkey of each person who approves"),)
+
+
 @dataclass(frozen=True, slots=True)
 class Salted:
     """A piece of evidence with its salt, and the digest that the contract binds."""
@@ -47,7 +50,8 @@ class Shown:
 
 
 def render(
-    run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[Salted], *, decide_by: datetime, now: datetime
+    run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[Salted], *, decide_by: datetime, now: datetime,
+    signed: bool = False,
 ) -> Shown:  # fmt: skip
     """The view of one action. Reads what is known of earlier ones; writes nothing."""
     draft = prepared.draft
@@ -56,7 +60,8 @@ def render(
     view = build_view(
         operation=draft.operation.name, operation_version=draft.operation.version, contract_digest=bound.digest,
         headline=prepared.summary, consequence=prepared.consequence, schema=draft.operation.arguments,
-        arguments=draft.material, volatile=draft.volatile, bound=_bound_rows(run, prepared, decide_by, len(pieces)),
+        arguments=draft.material, volatile=draft.volatile,
+        bound=[*_bound_rows(run, prepared, decide_by, len(pieces)), *(_SIGNED if signed else ())],
         asserted=prepared.asserted_pins,
         changes=[ViewChange(**asdict(c)) for c in prepared.affected],
         evidence=[_view_evidence(piece) for piece in pieces],

@@ -66,6 +66,7 @@ PREDICATES: Final[Mapping[str, str]] = {
     "proposal.rejection_lifted": "lifted a remembered rejection",
     "proposal.rejection_remembered": "had the rejection remembered",
     "proposal.released": "gave the proposal back",
+    "proposal.signed": "signed it with their passkey",
     "proposal.superseded": "replaced the proposal by another version",
     "proposal.taken_over": "took the proposal over from {from}",
     "proposal.unmanned": "found too few people to decide in time",

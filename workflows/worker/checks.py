@@ -9,6 +9,7 @@ from django.db import connection
 from approvals.enums import DecisionKind, ProposalStatus
 from approvals.models import Decision, Proposal
 from approvals.policies import approved_by_rule, standing_votes, valid_approvals
+from approvals.signing import those_that_count
 from common.digests import contract_digest, same
 from common.sealed import readable
 from common.strictjson import JsonRefused
@@ -17,6 +18,7 @@ from workflows.contracts import read_contract
 from workflows.enums import VoidReason
 from workflows.models import Command
 from workflows.operations import Operation
+from workflows.signed import must_have_signatures
 from workflows.worker.held import Held
 
 SHORTEST_PAUSE = timedelta(seconds=1)
@@ -35,11 +37,26 @@ def failed_check(held: Held, *, policy: int | None = None) -> VoidReason | None:
         policy=lambda: policy if policy is not None else current_policy(held.operation),
         count=lambda: valid_approvals(proposal, votes, lock=True),
     )  # fmt: skip
+    if reason is None and not _is_signed(held, votes):
+        reason = VoidReason.SIGNATURE
     if reason is not None:
         return reason
     # The people's rows were locked, perhaps after a wait: it is the time after the last lock that counts.
     held.now = held.clock()
     return VoidReason.LAPSED if _is_over(proposal, held.now) else None
+
+
+def _is_signed(held: Held, votes: Sequence[Decision]) -> bool:
+    """Whether enough of the people who still count have signed, where an approval must be signed.
+
+    By the contract and by this code, not by what a row says of it; each signature is checked anew.
+    """
+    contract = intact_contract(held.proposal, held.command)
+    assert contract is not None, "it was intact a moment ago"
+    if not must_have_signatures(held.operation, contract):
+        return True
+    signed = those_that_count(held.proposal, votes)
+    return valid_approvals(held.proposal, signed, lock=True) >= max(1, held.proposal.needed)
 
 
 def why_not(

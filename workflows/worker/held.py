@@ -163,6 +163,7 @@ _SUMMARIES = {
     "policy": "The policy changed after the approval. {nothing}; to ask again takes a new proposal.",
     "pin": "The record changed after the approval. {nothing}; to ask again takes a new proposal.",
     "digest": "The stored contract is not what was approved. {nothing}.",
+    "signature": "An approval lacks the signature of a passkey that it must have. {nothing}.",
     "unknown": "A request went out and no complete answer came back. Nobody knows yet whether it happened.",
     "key_reused": "The provider says that this key came before with other parameters. Nobody knows what happened.",
     "restored": "A backup was restored. Whether this was done after the backup was made, nobody knows yet.",

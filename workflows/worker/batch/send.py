@@ -27,6 +27,7 @@ from workflows.models import Attempt, Command
 from workflows.operations import Call
 from workflows.scope import Holds, scope_lock, which_holds
 from workflows.secret_arguments import secret_refs
+from workflows.signed import must_have_signatures
 from workflows.worker.batch import rows
 from workflows.worker.batch.saving import Kept, save_together
 from workflows.worker.checks import intact_contract, why_not
@@ -125,8 +126,10 @@ def _call_if_all_holds(
         return None
     if claim.command_id in locked.in_the_way or locked.holds.on(command, proposal) is not None:
         return None
-    if secret_refs(claim.operation.arguments, contract["arguments"]):
-        return None  # the values that were read for it are compared where it goes alone
+    if must_have_signatures(claim.operation, contract) or secret_refs(
+        claim.operation.arguments, contract["arguments"]
+    ):
+        return None  # signatures, and the values that were read for it, are compared where it goes alone
     if not _may_go(proposal, contract, looked):
         return None
     return _make_call(command, contract, deadlines[claim.command_id])
