@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Does an exported history hold? One file for auditors: Python 3.11, `cryptography`, no server, no network.
 
-    verify_history.py BUNDLE --checkpoints DIR --pubkey FILE [--receipt FILE ...]
+    verify_history.py BUNDLE --checkpoints DIR --pubkey FILE [--receipt FILE ...] [--passkeys FILE]
 
 BUNDLE is what *Export* gave, a zip file or the same as a folder. DIR holds checkpoints from your own mail or store, as
 files or as saved mails; FILE the signer's public key, from there too (and the one of receipts, where you have any).
-What came along with a bundle is believed only as far as that key has signed it. The formats are in docs/audit.md.
+What came along with a bundle is believed only as far as that key has signed it. With --passkeys, signatures of
+approvals count only by the keys that the people themselves have given you. The formats are in docs/audit.md.
 
 Exit status 0: all of it is proven. 1: something does not hold, and the first such place is named. 2: nothing speaks
 against it, but the evidence is not complete, or cannot be read; what is missing is named.
@@ -32,7 +33,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 PROVEN, BROKEN, INCOMPLETE = 0, 1, 2
@@ -44,6 +47,7 @@ VIEW: Final = b"placet.view.v1\n"
 ROW: Final = b"placet.row.v1\n"
 KEY: Final = b"placet.key.v1"
 RECEIPT: Final = b"placet.history-receipt.v1\n"
+APPROVAL: Final = b"placet.approval.v1\n"
 GENESIS: Final = "0" * 64
 MEMBERS: Final = frozenset({
     "at", "body", "v", "seq", "previous", "id", "tenant", "kind", "subject", "run", "from", "to", "performed_by",
@@ -383,6 +387,112 @@ def _strings(raw: bytes) -> Iterator[str]:
             yield value
 
 
+# --- signatures of passkeys (WebAuthn, COSE) -------------------------------------------------------------------------
+
+
+def read_cbor(raw: bytes, depth: int = 0) -> tuple[Any, bytes]:
+    """The first item of CBOR (RFC 8949) and the rest: what a COSE key is made of, no more. Raises ValueError."""
+    if not raw or depth > 4:
+        raise ValueError("it is no CBOR")
+    kind, count, rest = raw[0] >> 5, raw[0] & 31, raw[1:]
+    if count > 27 or kind > 5:
+        raise ValueError("it has CBOR of another kind")
+    if count > 23:
+        size = 1 << (count - 24)
+        count, rest = int.from_bytes(rest[:size], "big"), rest[size:]
+    if kind < 2:
+        return (count if kind == 0 else -1 - count), rest
+    if kind < 4:
+        if count > len(rest):
+            raise ValueError("its CBOR ends too early")
+        return (rest[:count] if kind == 2 else rest[:count].decode()), rest[count:]
+    found: list[Any] = []
+    for _ in range(min(count, 64) * (2 if kind == 5 else 1)):
+        item, rest = read_cbor(rest, depth + 1)
+        found.append(item)
+    return (found if kind == 4 else dict(zip(found[::2], found[1::2], strict=True))), rest
+
+
+_CURVES: Final = {
+    -7: (1, ec.SECP256R1(), hashes.SHA256()), -35: (2, ec.SECP384R1(), hashes.SHA384()),
+    -36: (3, ec.SECP521R1(), hashes.SHA512()),
+}  # fmt: skip
+
+
+def signed_by_cose(key: bytes, signature: bytes, data: bytes) -> bool | None:
+    """Whether this COSE key (ES256/384/512, EdDSA, RS256, PS256) signed the data; None for another kind of key."""
+    try:
+        said, rest = read_cbor(key)
+        if rest or not isinstance(said, dict):
+            return None
+        kind, algorithm = said.get(1), said.get(3)
+        if (kind, algorithm, said.get(-1)) == (1, -8, 6):
+            return signed_by(said[-2], signature, data)
+        if kind == 2 and algorithm in _CURVES and said.get(-1) == _CURVES[algorithm][0]:
+            _, curve, digest = _CURVES[algorithm]
+            x, y = int.from_bytes(said[-2], "big"), int.from_bytes(said[-3], "big")
+            ec.EllipticCurvePublicNumbers(x, y, curve).public_key().verify(signature, data, ec.ECDSA(digest))
+            return True
+        if kind == 3 and algorithm in (-257, -37):
+            exponent, modulus = int.from_bytes(said[-2], "big"), int.from_bytes(said[-1], "big")
+            sha = hashes.SHA256()
+            pad = padding.PKCS1v15() if algorithm == -257 else padding.PSS(padding.MGF1(sha), sha.digest_size)
+            rsa.RSAPublicNumbers(exponent, modulus).public_key().verify(signature, data, pad, sha)
+            return True
+    except InvalidSignature:
+        return False
+    except (ValueError, KeyError, TypeError, UnsupportedAlgorithm):
+        return None
+    return None
+
+
+SIGNED_PARTS: Final = ("credential_id", "public_key", "authenticator_data", "client_data", "signature")
+
+
+def passkey_problem(said: dict[str, Any]) -> str:
+    """Why this is no signature of a passkey over its document, given by a person that it had recognised; or nothing."""
+    document = said.get("document")
+    parts = [unbase64(said.get(name)) for name in SIGNED_PARTS[1:]]
+    if not isinstance(document, dict) or any(part is None for part in parts):
+        return "a part of it is missing"
+    key, data, client, signature = (part or b"" for part in parts)
+    try:
+        answer, host = read_json(client), str(document.get("rp_id"))
+        challenge = base64.urlsafe_b64encode(_sha256(APPROVAL + canonical(document))).decode().rstrip("=")
+    except (ValueError, UnicodeEncodeError):
+        return "what the browser said cannot be read"
+    if not isinstance(answer, dict) or answer.get("type") != "webauthn.get" or answer.get("crossOrigin"):
+        return "it is not the answer of a passkey to this site"
+    if answer.get("challenge") != challenge:
+        return "it was given for something else than this decision"
+    if not _is_at(host, answer.get("origin")) or data[:32] != _sha256(host.encode()):
+        return "it was given to another site"
+    if len(data) < 37 or data[32] & 5 != 5:
+        return "the passkey had not recognised its person"
+    held = signed_by_cose(key, signature, data + _sha256(client))
+    return "" if held else "its key did not sign this" if held is False else "its key is of no known kind"
+
+
+def _is_at(host: str, origin: Any) -> bool:
+    found = re.fullmatch(r"(https?)://([a-z0-9.-]+)(:\d{1,5})?", origin) if isinstance(origin, str) else None
+    here = found is not None and (found[2] == host or found[2].endswith(f".{host}"))
+    return here and found is not None and (found[1] == "https" or found[2].rpartition(".")[2] == "localhost")
+
+
+def read_passkeys(path: Path) -> dict[str, set[str]]:
+    """Which keys people gave to whoever checks: in each line a person's id (``user:…``) and the SHA-256 of a key."""
+    found: dict[str, set[str]] = {}
+    for line in _small(path).decode(errors="replace").splitlines():
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or not re.fullmatch(r"user:[0-9a-f-]{36}", words[0]) \
+                or not re.fullmatch(r"[0-9a-f]{64}", words[1]):  # fmt: skip
+            raise Unreadable(f"{path.name} holds a line that is not a person's id and the SHA-256 of a key.")
+        found.setdefault(words[0], set()).add(words[1])
+    return found
+
+
 # --- the bundle ------------------------------------------------------------------------------------------------------
 
 
@@ -669,6 +779,9 @@ class Proposal:
     decide_by: datetime | None = None
     asked: set[tuple[str, str]] = field(default_factory=set)
     """In which role, of which group, people are asked; empty where no event says so."""
+    version: int | None = None
+    signed: bool = False
+    """Whether each approval must be signed by a passkey."""
     votes: list[str] = field(default_factory=list)
     approved: bool = False
     times: tuple[datetime, datetime] | None = None
@@ -700,6 +813,7 @@ class Person:
 
 
 STATEFUL: Final = ("proposal", "command", "run", "step")
+KEY_EVENTS: Final = ("user.mfa_added", "user.mfa_removed")
 ENDS: Final = ("effect", "settled_by", "provider_reference", "tries")
 
 
@@ -709,8 +823,15 @@ class Story:
     Of a stretch of a history, the things that began before it are not judged.
     """
 
-    def __init__(self, *, from_the_start: bool) -> None:
-        self.complete = from_the_start
+    def __init__(
+        self, *, from_the_start: bool, every_event: bool = True, passkeys: dict[str, set[str]] | None = None
+    ) -> None:
+        self.complete, self.every_event, self.trusted = from_the_start, every_event, passkeys
+        self.keys: dict[tuple[str, str], str] = {}
+        """The public keys of passkeys by person and credential, as they were registered and not removed so far."""
+        self.signatures: dict[str, bytes] = {}
+        """What was signed of each decision, as one hash."""
+        self.lacks: set[str] = set()
         self.states: dict[str, str] = {}
         self.proposals: dict[str, Proposal] = {}
         self.commands: dict[str, Command] = {}
@@ -721,6 +842,7 @@ class Story:
         self.one_may_decide = False
         self._tell: dict[str, Callable[[str, dict[str, Any], dict[str, Any]], None]] = {
             "proposal.made": self._made, "proposal.vote": self._voted, "proposal.approved": self._approved,
+            "proposal.signed": self._signed,
             "command.ready": self._ordered, "command.claimed": self._claimed, "command.sent": self._sent,
             "run.content_erased": self._content_erased, "proposal.escalated": self._escalated,
         }  # fmt: skip
@@ -733,6 +855,8 @@ class Story:
         thing, _, ident = subject.partition(":")
         body = document["body"] if isinstance(document["body"], dict) else {}
         self._posture(thing, subject, kind, body)
+        if kind in KEY_EVENTS:
+            self._key(kind, subject, body)
         if thing not in STATEFUL:
             return
         self._move(thing, subject, kind, document)
@@ -784,6 +908,7 @@ class Story:
         self.proposals[ident] = Proposal(
             str(document["digest"]), str(body.get("view_digest", "")), str(document["run"]),
             needed if type(needed) is int else 1, str(body.get("mode", "")), str(body.get("row", "")),
+            version=body.get("version"), signed=body.get("approval") == "passkey",
         )  # fmt: skip
         if "decide_by" in body:
             made = self.proposals[ident]
@@ -856,6 +981,59 @@ class Story:
         if place is None or (group and group not in place.groups):
             raise NotHeld("decider", f"The decision is by {shown(by)}, who had no place in the group then.")
 
+    def _key(self, kind: str, person: str, body: dict[str, Any]) -> None:
+        """A passkey was registered, or removed. Those of before such events named keys sign nothing."""
+        name = (person, str(body.get("credential_id")))
+        if kind == "user.mfa_added" and isinstance(body.get("public_key"), str):
+            self.keys[name] = body["public_key"]
+        else:
+            self.keys.pop(name, None)
+
+    def _signed(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
+        """The approver's passkey signed this decision: the signature itself, what it is over, and whose key it is."""
+        proposal = self._proposal(ident, document)
+        vote_id = str(body.get("decision_id"))
+        vote = self.votes.get(vote_id)
+        if proposal is None:
+            return
+        if vote is None or vote.proposal != ident or vote.kind != "approve" or vote_id in self.signatures:
+            raise NotHeld("signature", "A signature is told of a decision that it does not belong to.")
+        meant = {
+            "tenant": document["tenant"], "proposal": ident, "version": proposal.version, "digest": proposal.digest,
+            "view_digest": proposal.view, "decision": "approve", "approver": vote.by.removeprefix("user:"),
+        }  # fmt: skip
+        signed = body.get("document")
+        for name, value in meant.items():
+            if (
+                not isinstance(signed, dict)
+                or signed.get(name) != value
+                or type(signed[name]) is not type(value)
+            ):
+                raise NotHeld("signature", f"What the passkey signed names another {name} than the decision.")
+        if problem := passkey_problem(body):
+            raise NotHeld("signature", f"The signature of a passkey does not hold: {problem}.")
+        self._whose(vote, body)
+        self.signatures[vote_id] = signature_hash(canonical(signed).decode(), body)
+
+    def _whose(self, vote: Vote, body: dict[str, Any]) -> None:
+        """That the key was this person's when they signed: by the history, and by what the people themselves say."""
+        known = self.keys.get((vote.by, str(body["credential_id"])))
+        if self.trusted is not None:
+            mark = _sha256(unbase64(body["public_key"]) or b"").hex()
+            if mark not in self.trusted.get(vote.by, ()):
+                says = (
+                    f"It is signed by a passkey ({mark[:16]}…) that is none of those that {vote.by} gave you."
+                )
+                raise NotHeld("passkey", says)
+        if known is None and self.every_event:
+            raise NotHeld(
+                "passkey", f"It is signed by a passkey that was not registered for {shown(vote.by)}."
+            )
+        if known is not None and known != body["public_key"]:
+            raise NotHeld("passkey", "It is signed by another key than the one that was registered.")
+        if known is None and self.trusted is None:
+            self.lacks.add("registration of passkeys that signed")
+
     def _approved(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
         proposal = self._proposal(ident, document)
         if proposal is None:
@@ -866,10 +1044,22 @@ class Story:
         if len(people) < max(1, proposal.needed) or (by_rule and proposal.needed > 0):
             says = f"It is called approved by {len(people)} decisions, and needs {max(1, proposal.needed)}."
             raise NotHeld("quorum", says)
+        if proposal.signed:
+            self._enough_signed(proposal)
         self._in_time(proposal, document, body.get("decided_at"))
         proposal.approved = True
         if "decided_at" in body:
             proposal.times = instant(body["decided_at"]), instant(body["execute_by"])
+
+    def _enough_signed(self, proposal: Proposal) -> None:
+        standing = {one for one in proposal.votes if self.votes[one].standing and one in self.signatures}
+        people = {self.votes[one].by for one in standing}
+        if len(people) < max(1, proposal.needed):
+            says = (
+                f"Each approval must be signed by a passkey, and of the {max(1, proposal.needed)} that it needs"
+                f" {len(people)} are."
+            )
+            raise NotHeld("signature", says)
 
     def _ordered(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
         of = str(body.get("proposal_id"))
@@ -917,6 +1107,11 @@ class Story:
         self.erased.add(ident)
 
 
+def signature_hash(document: str, parts: dict[str, Any]) -> bytes:
+    """All of a signature in one value, for comparing."""
+    return _sha256(canonical([document, *(parts.get(name) for name in SIGNED_PARTS)]))
+
+
 # --- contents and rows -----------------------------------------------------------------------------------------------
 
 
@@ -937,6 +1132,8 @@ class Contents:
         self.contracts: dict[str, tuple[Any, ...] | str] = {}
         """What a contract binds, or why it is not here: *erased*, *left out*."""
         self.views: dict[str, str] = {}
+        self.signed: set[str] = set()
+        """The digests of contracts of which each approval must be signed."""
         self.left_out = 0
         self.evidence_gone: list[str] = []
         """Contracts a piece of whose evidence is called erased."""
@@ -968,7 +1165,7 @@ class Contents:
         try:
             document = canonical_document(raw)
             known[digest] = (
-                self._bound(document) if name == "contract" else str(document.get("contract_digest"))
+                self._bound(digest, document) if name == "contract" else str(document.get("contract_digest"))
             )
             if name == "contract":
                 self._evidence(digest, document.get("evidence", []), line.get("evidence"), where)
@@ -994,9 +1191,11 @@ class Contents:
                 says = f"A piece of the evidence of the contract {contract} is not the one with its digest."
                 raise NotHeld("evidence", says, where=where)
 
-    def _bound(self, contract: dict[str, Any]) -> tuple[Any, ...]:
+    def _bound(self, digest: str, contract: dict[str, Any]) -> tuple[Any, ...]:
         if not isinstance(contract["arguments"], dict):
             raise TypeError
+        if contract.get("approval") == "passkey":
+            self.signed.add(digest)
         return tuple(contract[member] for member in self.BOUND)
 
 
@@ -1015,6 +1214,7 @@ class Rows:
         self.keys: list[dict[str, Any]] = []
         self._check: dict[str, Callable[[dict[str, Any]], None]] = {
             "proposal": self._proposal, "decision": self._decision, "command": self._command, "attempt": self._attempt,
+            "signature": self._signature,
             "run": self._run,
         }  # fmt: skip
 
@@ -1062,7 +1262,11 @@ class Rows:
         self._view(known)
 
     def _as_made(self, row: dict[str, Any], known: Proposal) -> None:
-        """Its columns as the first event says, and its times as the approval."""
+        """Its columns as the first event says, its times as the approval, signed where contract and event say so."""
+        is_here = isinstance(self.contents.contracts.get(known.digest), tuple)
+        if is_here and (known.digest in self.contents.signed) != known.signed:
+            says = "The contract and the event of its making differ in whether each approval must be signed."
+            raise NotHeld("signature", says)
         self._as_recorded("proposal", row, known.row)
         if known.row:
             self.keys.append(row["bound"])
@@ -1128,6 +1332,14 @@ class Rows:
         if row.get("own") is True and not row.get("posture"):
             raise NotHeld("decision", f"The decision {shown(row.get('id'))} is on the person's own proposal.")
 
+    def _signature(self, row: dict[str, Any]) -> None:
+        known = self.story.signatures.get(str(row.get("id")))
+        if known is None and not self.story.complete:
+            return
+        if known is None or signature_hash(str(row.get("document")), row) != known:
+            says = f"The signature of the decision {shown(row.get('id'))} is not the one that the history tells of."
+            raise NotHeld("row", says)
+
     def _command(self, row: dict[str, Any]) -> None:
         command = self.story.commands.get(str(row.get("id")))
         if command is not None:
@@ -1177,6 +1389,7 @@ class Rows:
             "proposal": self.story.proposals,
             "decision": self.story.votes,
             "command": self.story.commands,
+            "signature": self.story.signatures,
             "run": self._moved("run"),
             "step": self._moved("step"),
         }
@@ -1339,7 +1552,7 @@ class Verifier:
 
     def __init__(
         self, bundle: Bundle, keys: Keys, outside: Sequence[Checkpoint], receipts: Sequence[Receipt], *,
-        contents_left_out: bool = False,
+        contents_left_out: bool = False, passkeys: dict[str, set[str]] | None = None,
     ) -> None:  # fmt: skip
         self.bundle, self.keys, self.report = bundle, keys, Report()
         self.manifest = manifest_of(bundle)
@@ -1347,7 +1560,8 @@ class Verifier:
         along = [one for one in self._along() if one.tenant == self.manifest.tenant]
         self.checkpoints = [*self.outside, *along]
         self.chain = Chain(self.manifest, self.checkpoints)
-        self.story = Story(from_the_start=self.manifest.kind != "range")
+        kind = self.manifest.kind
+        self.story = Story(from_the_start=kind != "range", every_event=kind == "tenant", passkeys=passkeys)
         self.receipts = Receipts(receipts)
         self.contents_left_out = contents_left_out
         self.unsealed = 0
@@ -1407,7 +1621,10 @@ class Verifier:
                 raise
 
     def _inside(self, document: dict[str, Any]) -> None:
-        if self.manifest.kind == "run" and document["run"] != self.manifest.run:
+        if (
+            self.manifest.kind == "run" and document["run"] != self.manifest.run
+            and document["kind"] not in KEY_EVENTS
+        ):  # fmt: skip
             raise NotHeld("tenant", "The event belongs to another run.")
 
     def _proofs(self) -> Iterator[tuple[int, int, list[bytes]]]:
@@ -1470,7 +1687,7 @@ class Verifier:
                 f"{contents.left_out} contracts and views were left out of the export: their digests stand in the"
                 " history, their bytes were not compared (--contents-left-out if that is meant)."
             )
-        lacks += [f"The bundle has none of the {what}." for what in sorted(rows.missing)]
+        lacks += [f"The bundle has none of the {what}." for what in sorted(rows.missing | self.story.lacks)]
         self.report.code = INCOMPLETE if lacks else PROVEN
         self._notes(contents)
 
@@ -1506,7 +1723,7 @@ class Verifier:
 
 def verify(
     path: Path, checkpoints: Path, keys: Sequence[Path], receipts: Sequence[Path] = (), *,
-    contents_left_out: bool = False,
+    contents_left_out: bool = False, passkeys: Path | None = None,
 ) -> Report:  # fmt: skip
     """The report on one bundle; whatever is wrong with it is said in there."""
     report, verifier = Report(), None
@@ -1515,9 +1732,12 @@ def verify(
         outside, ignored = outside_checkpoints(checkpoints, known)
         kept = [read_receipt(one, known) for one in receipts]
         outside += [signed for one in kept for signed in one.signed(known)]
+        trusted = None if passkeys is None else read_passkeys(passkeys)
         with closing(Bundle(path)) as bundle:
             bundle.check_names()
-            verifier = Verifier(bundle, known, outside, kept, contents_left_out=contents_left_out)
+            verifier = Verifier(
+                bundle, known, outside, kept, contents_left_out=contents_left_out, passkeys=trusted
+            )
             report = verifier.report
             report.notes += [
                 f"{shown(name)} holds no checkpoint that the key has signed." for name in ignored
@@ -1598,6 +1818,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--contents-left-out", action="store_true", help="do not miss contracts that were left out"
     )
+    parser.add_argument(
+        "--passkeys", type=Path, help="the keys of people's passkeys, as they gave them to you"
+    )
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
     options = parser.parse_args(arguments)
     report = verify(
@@ -1606,6 +1829,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.pubkey,
         options.receipt,
         contents_left_out=options.contents_left_out,
+        passkeys=options.passkeys,
     )
     sys.stdout.write(json.dumps(report.as_json()) + "\n" if options.json else said(report))
     return report.code

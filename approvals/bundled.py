@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from approvals.bound import DECISION, PROPOSAL, of_decision, of_proposal
-from approvals.models import Decision, Evidence, Proposal
+from approvals.models import Decision, Evidence, Proposal, Signature
 from audit.bound import plain
 from common.content_errors import ContentErased
 from common.content_keys import KeyUnknown, SealBroken
@@ -31,6 +31,11 @@ _OF_DECISION: Final = (
 )  # fmt: skip
 
 
+_OF_SIGNATURE: Final = (
+    "document", "credential_id", "public_key", "authenticator_data", "client_data", "signature",
+)  # fmt: skip
+
+
 def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
     """Proposals, then what was said about them."""
     proposals = _proposals(tenant_id, run_id).order_by("pk")
@@ -40,6 +45,7 @@ def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
             "decide_by": _seconds(row["decide_by"]), "bound": of_proposal(row),
         }  # fmt: skip
     yield from _decisions(tenant_id, run_id)
+    yield from _signatures(tenant_id, run_id)
 
 
 def _decisions(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
@@ -55,12 +61,25 @@ def _decisions(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]
         }  # fmt: skip
 
 
+def _signatures(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
+    """What passkeys signed, each under the id of its decision."""
+    found = Signature.objects.filter(tenant_id=tenant_id).order_by("decision_id")
+    if run_id is not None:
+        found = found.filter(decision__proposal__run_id=run_id)
+    for row in found.values("decision_id", *_OF_SIGNATURE).iterator(chunk_size=AT_ONCE):
+        yield {"table": "signature", "id": str(row.pop("decision_id")), **row}
+
+
 def contracts(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:
     """The bytes that were approved, by their digest."""
     found = _proposals(tenant_id, run_id).only("tenant_id", "run_id", "digest", "contract")
     for row in _with_keys(found.prefetch_related("evidence")):
         contract = _content(row, "contract", wanted)
-        yield {"digest": row.digest, **contract, "evidence": [_piece(row, it, wanted) for it in row.evidence.all()]}
+        yield {
+            "digest": row.digest,
+            **contract,
+            "evidence": [_piece(row, it, wanted) for it in row.evidence.all()],
+        }
 
 
 def views(tenant_id: UUID, run_id: UUID | None, wanted: bool) -> Iterator[dict[str, Any]]:

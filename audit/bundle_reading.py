@@ -25,7 +25,11 @@ _UNSEALED: Final = f"""
     SELECT {SELECT_CONTENT} FROM audit_event e
     WHERE e.tenant_id = %s AND NOT EXISTS (SELECT FROM audit_seal s WHERE s.event_id = e.id)
 """  # noqa: S608
-_OF_RUN: Final = " AND e.tenant_id = s.tenant_id AND e.run_id = %s"
+_KEYS: Final = """(e.kind IN ('user.mfa_added', 'user.mfa_removed') AND e.body ? 'credential_id' AND e.subject_id IN (
+        SELECT (v.body -> 'document' ->> 'approver')::uuid FROM audit_event v
+        WHERE v.tenant_id = %s AND v.run_id = %s AND v.kind = 'proposal.signed'))"""
+"""That the passkeys were registered, or removed, with which something in the run was signed."""
+_OF_RUN: Final = f" AND e.tenant_id = s.tenant_id AND (e.run_id = %s OR {_KEYS})"
 
 
 def links(
@@ -34,7 +38,7 @@ def links(
     """Places and canonical bytes of the sealed events, by place."""
     more, values = "", list[Any]([tenant_id])
     if run_id is not None:
-        more, values = _OF_RUN, [tenant_id, run_id]
+        more, values = _OF_RUN, [tenant_id, run_id, tenant_id, run_id]
     elif places is not None:
         more, values = " AND s.seq BETWEEN %s AND %s", [tenant_id, *places]
     for seq, previous, *columns in _fetched(f"{_LINKS}{more} ORDER BY s.seq", values):
@@ -45,7 +49,9 @@ def links(
 
 def unsealed(tenant_id: UUID, run_id: UUID | None) -> Iterator[bytes]:
     """The same of events that have no place yet; without ``seq`` and ``previous``."""
-    more, values = (" AND e.run_id = %s", [tenant_id, run_id]) if run_id else ("", [tenant_id])
+    more, values = "", list[Any]([tenant_id])
+    if run_id is not None:
+        more, values = f" AND (e.run_id = %s OR {_KEYS})", [tenant_id, run_id, tenant_id, run_id]
     for columns in _fetched(f"{_UNSEALED}{more} ORDER BY e.at, e.id", values):
         content = content_of(columns)
         assert content is not None

@@ -99,10 +99,10 @@ def contract_of(run: str, order: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def propose(made: Made, order: str, needed: int = 1) -> Life:
-    """A run up to its proposal."""
+def propose(made: Made, order: str, needed: int = 1, **more: str) -> Life:
+    """A run up to its proposal. ``more``: further members of its contract."""
     run, step, proposal = made.new_id("run"), made.new_id("step"), made.new_id("proposal")
-    contract = rfc8785.dumps(contract_of(run, order))
+    contract = rfc8785.dumps(contract_of(run, order) | more)
     digest = hashlib.sha256(b"placet.contract.v1\n" + contract).hexdigest()
     view = rfc8785.dumps({"contract_digest": digest, "headline": f"Refund of order {order}"})
     shown = hashlib.sha256(b"placet.view.v1\n" + view).hexdigest()
@@ -113,7 +113,8 @@ def propose(made: Made, order: str, needed: int = 1) -> Life:
     made.tell("step.waiting", f"step:{step}", run=run, **{"from": "running", "to": "waiting"})
     made.tell(
         "proposal.made", f"proposal:{proposal}", run=run, to="pending", digest=digest,
-        body={"view_digest": shown, "needed": needed, "mode": "live", "score": 0.25, "ünï": "ö"},
+        body={"view_digest": shown, "needed": needed, "mode": "live", "score": 0.25, "ünï": "ö"}
+        | ({"version": 1} | more if more else {}),
     )  # fmt: skip
     bound = ("step", "operation", "operation_version", "target", "idempotency_key", "decide_by")
     made.row("run", run, status="queued")

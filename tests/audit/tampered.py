@@ -13,6 +13,7 @@ import rfc8785
 
 from tests.audit import making
 from tests.audit.making import ADA, BEN, EVE, Life, Made
+from tests.audit.tampered_signed import SIGNED, Signed
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "bundles"
 FIRST, LAST = 20, 40
@@ -27,6 +28,8 @@ class Case:
     checkpoints: dict[int, str]
     expected: tuple[int, str, int | None]
     receipts: list[dict[str, Any]] = field(default_factory=list)
+    passkeys: str = ""
+    """What people gave to whoever checks: their keys."""
 
 
 def history() -> tuple[Made, list[Life]]:
@@ -42,7 +45,7 @@ def kept(lines: Sequence[bytes], *sizes: int) -> dict[int, str]:
     return {size: making.checkpoint(lines, size) for size in sizes or (FIRST, LAST)}
 
 
-CASES: Final[dict[str, Callable[[], Case]]] = {}
+CASES: dict[str, Callable[[], Case]] = {}
 
 
 def case(make: Callable[[], Case]) -> Callable[[], Case]:
@@ -397,6 +400,17 @@ def contents_left_out() -> Case:
     return Case(making.members(made), kept(making.linked(made.events)), (2, "left out", None))
 
 
+def _signed(make: Callable[[], Signed]) -> Callable[[], Case]:
+    def made() -> Case:
+        files, outside, expected, given = make()
+        return Case(files, outside, expected, passkeys=given)
+
+    return made
+
+
+CASES |= {name: _signed(make) for name, make in SIGNED.items()}
+
+
 def write(folder: Path = FOLDER) -> None:
     """Every case as a folder of its own: the bundle, the checkpoints and receipts kept outside, and what to find."""
     folder.mkdir(exist_ok=True)
@@ -411,6 +425,8 @@ def write(folder: Path = FOLDER) -> None:
             (place / "checkpoints" / f"{making.TENANT}-{size:012}.checkpoint").write_text(note)
         for number, receipt in enumerate(made.receipts, 1):
             (place / f"receipt-{number}.json").write_bytes(rfc8785.dumps(receipt))
+        if made.passkeys:
+            (place / "passkeys.txt").write_text(made.passkeys)
         code, what, seq = made.expected
         found[name] = {"exit": code, ("missing" if code == 2 else "what"): what, "seq": seq}
     (folder / "expected.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -34,6 +34,9 @@ def put(case: Case, folder: Path, bundle: bytes | None = None) -> list[str]:
     for number, receipt in enumerate(case.receipts):
         (folder / f"receipt-{number}.json").write_text(json.dumps(receipt))
         words += ["--receipt", str(folder / f"receipt-{number}.json")]
+    if case.passkeys:
+        (folder / "passkeys.txt").write_text(case.passkeys)
+        words += ["--passkeys", str(folder / "passkeys.txt")]
     return words
 
 

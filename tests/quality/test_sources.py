@@ -12,7 +12,7 @@ from tests.processes import ROOT
 
 _LONGEST_FILE, _LONGEST_TEST, _LONGEST_FUNCTION = 400, 500, 40
 # An auditor takes one file along, and reads it; so it imports nothing of ours.
-_ONE_FILE = {"verify_history.py": 1500}
+_ONE_FILE = {"verify_history.py": 1900}
 
 
 @cache
