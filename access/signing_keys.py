@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from allauth.mfa.models import Authenticator
+from cryptography.exceptions import UnsupportedAlgorithm
 from fido2 import cbor
 from fido2.cose import CoseKey
 from fido2.rpid import verify_rp_id
@@ -35,6 +36,8 @@ ADDED: Final = "user.mfa_added"
 REMOVED: Final = "user.mfa_removed"
 KINDS: Final = frozenset({-7, -8, -35, -36, -37, -257})
 """ES256, EdDSA, ES384, ES512, PS256, RS256 by their COSE numbers: what `verify_history.py` reads too."""
+_OTHER_KIND: Final = (NotImplementedError, UnsupportedAlgorithm)
+"""What the libraries raise over a key that they cannot use."""
 _PATIENCE_MS: Final = 300_000
 _PARTS: Final = {"authenticator_data": 512, "client_data": 1024, "signature": 1024}
 """The most bytes of each part of an answer: all of it has to fit into an event."""
@@ -165,7 +168,7 @@ def take_assertion(
             websafe_encode(key.credential_id), cose_of(key), bytes(answer.response.authenticator_data),
             bytes(answer.response.client_data), bytes(answer.response.signature),
         )  # fmt: skip
-    except ODD as error:
+    except (*ODD, *_OTHER_KIND) as error:
         raise SignatureInvalid() from error
     if not holds(found, rp_id=rp_id, challenge=challenge) or any(
         len(getattr(found, name)) > most for name, most in _PARTS.items()

@@ -30,12 +30,15 @@ class SoftKey:
 
     def made(self, options: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request to make a passkey."""
-        public = cbor.encode(dict(ES256.from_cryptography_key(self.key.public_key())))
-        attested = b"\0" * 16 + struct.pack(">H", len(self.id)) + self.id + public
+        attested = b"\0" * 16 + struct.pack(">H", len(self.id)) + self.id + self.public()
         data = self._data(_PRESENT | _VERIFIED | _WITH_KEY) + attested
         statement = cbor.encode({"fmt": "none", "attStmt": {}, "authData": data})
         said = self._said("webauthn.create", options)
         return self._credential({"clientDataJSON": b64(said), "attestationObject": b64(statement)})
+
+    def public(self) -> bytes:
+        """As COSE."""
+        return cbor.encode(dict(ES256.from_cryptography_key(self.key.public_key())))
 
     def signed(
         self, options: dict[str, Any], user_handle: str = "", *, verified: bool = True, origin: str = ORIGIN

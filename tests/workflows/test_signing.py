@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.internal.auth import parse_registration_response
+from fido2 import cbor
 
 from access.signing_keys import PasskeyUnknown, SignatureInvalid, cose_of
 from approvals.actions import decide
@@ -225,6 +226,19 @@ def test_nor_one_by_a_key_that_no_event_tells_of(vault: Vault) -> None:
         user=vault.desk.ada, type="webauthn", data={"name": "planted", "credential": made}
     )
     refused(vault, proposal, answered(asked, key), "passkey_not_registered")
+
+
+def test_nor_one_by_a_key_of_a_kind_that_nobody_here_can_check(vault: Vault) -> None:
+    """Registered by its own person, and told to the history."""
+
+    class Odd(SoftKey):
+        def public(self) -> bytes:
+            return cbor.encode({1: 2, 3: -999, -1: 1, -2: b"x" * 32, -3: b"y" * 32})
+
+    proposal, key = vault.proposed(), give_key(vault.desk.ada, Odd())
+    asked = vault.asked(proposal)
+    assert b64(key.id) not in str(asked["options"]), "it is not asked for"
+    refused(vault, proposal, answered(asked, key), "signature_invalid")
 
 
 def test_nor_one_that_lags_behind(vault: Vault) -> None:
