@@ -860,8 +860,10 @@ class Story:
         if thing not in STATEFUL:
             return
         self._move(thing, subject, kind, document)
+        tell = self._tell.get(kind)
         try:
-            self._tell.get(kind, lambda *_: None)(ident, document, body)
+            if tell is not None:
+                tell(ident, document, body)
         except (ValueError, TypeError):
             raise NotHeld("line", "The event has a member of the wrong type.") from None
         if thing == "command" and "effect" in body and ident in self.commands:
@@ -1291,7 +1293,7 @@ class Rows:
             same = same and hashlib.sha256(ROW + canonical(bound)).hexdigest() == digest
         except (ValueError, TypeError):
             same = False
-        if not same:
+        if not same or bound is None:
             raise NotHeld("row", f"The {table} {shown(row.get('id'))} is not as its event recorded it.")
         for name in row.keys() & bound.keys() - {"decide_by"}:
             self._same(table, row, name, bound[name])
