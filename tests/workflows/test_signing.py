@@ -13,7 +13,7 @@ from fido2 import cbor
 from access.signing_keys import PasskeyUnknown, SignatureInvalid, cose_of
 from approvals.actions import decide
 from approvals.models import Decision, Proposal, Signature
-from approvals.refusals import PasskeyMissing, SignatureOver, SignatureRequired
+from approvals.refusals import AlreadyDecided, PasskeyMissing, SignatureOver, SignatureRequired
 from approvals.shown import view_of
 from approvals.signing import LIFE, Answer, document_of, must_be_signed
 from audit.models import Event
@@ -26,6 +26,7 @@ from tests.access.softkey import ORIGIN, SoftKey, b64
 from tests.factories import make_user
 from tests.workflows.conftest import Desk, person
 from tests.workflows.later import SWEEP, age, as_superuser, end_of
+from tests.workflows.together import in_threads
 from tests.workflows.vault import Vault, answered, give_key, open_vault, take_keys
 from workflows.enums import Lane
 from workflows.models import Command
@@ -283,6 +284,24 @@ def test_the_same_again_is_the_original(vault: Vault) -> None:
     again = vault.approve(proposal, answer=answer)
     assert (again.replayed, again.decision_id) == (True, first.decision_id)
     assert Signature.objects.count() == 1
+
+
+def test_who_signs_too_late_is_told_who_came_first(vault: Vault) -> None:
+    proposal = vault.proposed()
+    answer = vault.answer(proposal)
+    vault.desk.decide(proposal, "reject", vault.desk.ben)
+    with pytest.raises(AlreadyDecided):
+        vault.approve(proposal, answer=answer)
+    assert not Signature.objects.exists()
+
+
+def test_one_signature_in_several_requests_at_once_is_one_vote(vault: Vault) -> None:
+    proposal = vault.proposed()
+    answer = vault.answer(proposal)
+    outcomes = in_threads(4, lambda _: vault.approve(proposal, answer=answer))
+    assert {outcome.result for outcome in outcomes} == {"approved"}
+    assert sum(not outcome.replayed for outcome in outcomes) == 1
+    assert (Decision.objects.count(), Signature.objects.count(), Command.objects.count()) == (1, 1, 1)
 
 
 def test_a_nonce_counts_once(vault: Vault) -> None:
