@@ -2,11 +2,13 @@
 """Does an exported history hold? One file for auditors: Python 3.11, `cryptography`, no server, no network.
 
     verify_history.py BUNDLE --checkpoints DIR --pubkey FILE [--receipt FILE ...] [--passkeys FILE]
+                      [--signed OPERATION ...]
 
 BUNDLE is what *Export* gave, a zip file or the same as a folder. DIR holds checkpoints from your own mail or store, as
 files or as saved mails; FILE the signer's public key, from there too (and the one of receipts, where you have any).
 What came along with a bundle is believed only as far as that key has signed it. With --passkeys, signatures of
-approvals count only by the keys that the people themselves have given you. The formats are in docs/audit.md.
+approvals count only by the keys that the people themselves have given you; with --signed, no approval of that operation
+counts without one, whatever its contract says. The formats are in docs/audit.md.
 
 Exit status 0: all of it is proven. 1: something does not hold, and the first such place is named. 2: nothing speaks
 against it, but the evidence is not complete, or cannot be read; what is missing is named.
@@ -781,7 +783,8 @@ class Proposal:
     """In which role, of which group, people are asked; empty where no event says so."""
     version: int | None = None
     signed: bool = False
-    """Whether each approval must be signed by a passkey."""
+    """Whether each approval must be signed: as it says itself, or as whoever checks says of the operation."""
+    says_so: bool = False
     votes: list[str] = field(default_factory=list)
     approved: bool = False
     times: tuple[datetime, datetime] | None = None
@@ -824,9 +827,11 @@ class Story:
     """
 
     def __init__(
-        self, *, from_the_start: bool, every_event: bool = True, passkeys: dict[str, set[str]] | None = None
-    ) -> None:
+        self, *, from_the_start: bool, every_event: bool = True, passkeys: dict[str, set[str]] | None = None,
+        must_be_signed: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.complete, self.every_event, self.trusted = from_the_start, every_event, passkeys
+        self.must_be_signed = frozenset(must_be_signed)
         self.keys: dict[tuple[str, str], str] = {}
         """The public keys of passkeys by person and credential, as they were registered and not removed so far."""
         self.signatures: dict[str, bytes] = {}
@@ -910,7 +915,8 @@ class Story:
         self.proposals[ident] = Proposal(
             str(document["digest"]), str(body.get("view_digest", "")), str(document["run"]),
             needed if type(needed) is int else 1, str(body.get("mode", "")), str(body.get("row", "")),
-            version=body.get("version"), signed=body.get("approval") == "passkey",
+            version=body.get("version"), says_so=body.get("approval") == "passkey",
+            signed=body.get("approval") == "passkey" or body.get("operation") in self.must_be_signed,
         )  # fmt: skip
         if "decide_by" in body:
             made = self.proposals[ident]
@@ -1266,7 +1272,7 @@ class Rows:
     def _as_made(self, row: dict[str, Any], known: Proposal) -> None:
         """Its columns as the first event says, its times as the approval, signed where contract and event say so."""
         is_here = isinstance(self.contents.contracts.get(known.digest), tuple)
-        if is_here and (known.digest in self.contents.signed) != known.signed:
+        if is_here and (known.digest in self.contents.signed) != known.says_so:
             says = "The contract and the event of its making differ in whether each approval must be signed."
             raise NotHeld("signature", says)
         self._as_recorded("proposal", row, known.row)
@@ -1554,7 +1560,7 @@ class Verifier:
 
     def __init__(
         self, bundle: Bundle, keys: Keys, outside: Sequence[Checkpoint], receipts: Sequence[Receipt], *,
-        contents_left_out: bool = False, passkeys: dict[str, set[str]] | None = None,
+        contents_left_out: bool = False, passkeys: dict[str, set[str]] | None = None, signed: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.bundle, self.keys, self.report = bundle, keys, Report()
         self.manifest = manifest_of(bundle)
@@ -1563,7 +1569,12 @@ class Verifier:
         self.checkpoints = [*self.outside, *along]
         self.chain = Chain(self.manifest, self.checkpoints)
         kind = self.manifest.kind
-        self.story = Story(from_the_start=kind != "range", every_event=kind == "tenant", passkeys=passkeys)
+        self.story = Story(
+            from_the_start=kind != "range",
+            every_event=kind == "tenant",
+            passkeys=passkeys,
+            must_be_signed=signed,
+        )
         self.receipts = Receipts(receipts)
         self.contents_left_out = contents_left_out
         self.unsealed = 0
@@ -1725,7 +1736,7 @@ class Verifier:
 
 def verify(
     path: Path, checkpoints: Path, keys: Sequence[Path], receipts: Sequence[Path] = (), *,
-    contents_left_out: bool = False, passkeys: Path | None = None,
+    contents_left_out: bool = False, passkeys: Path | None = None, signed: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     """The report on one bundle; whatever is wrong with it is said in there."""
     report, verifier = Report(), None
@@ -1738,7 +1749,13 @@ def verify(
         with closing(Bundle(path)) as bundle:
             bundle.check_names()
             verifier = Verifier(
-                bundle, known, outside, kept, contents_left_out=contents_left_out, passkeys=trusted
+                bundle,
+                known,
+                outside,
+                kept,
+                contents_left_out=contents_left_out,
+                passkeys=trusted,
+                signed=signed,
             )
             report = verifier.report
             report.notes += [
@@ -1823,6 +1840,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--passkeys", type=Path, help="the keys of people's passkeys, as they gave them to you"
     )
+    parser.add_argument(
+        "--signed",
+        default=[],
+        action="append",
+        help="an operation each of whose approvals a passkey must have signed",
+    )
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
     options = parser.parse_args(arguments)
     report = verify(
@@ -1832,6 +1855,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.receipt,
         contents_left_out=options.contents_left_out,
         passkeys=options.passkeys,
+        signed=options.signed,
     )
     sys.stdout.write(json.dumps(report.as_json()) + "\n" if options.json else said(report))
     return report.code

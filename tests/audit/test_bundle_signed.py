@@ -78,6 +78,16 @@ def test_people_may_give_their_keys_themselves(vault: Vault, auditor: Auditor, t
     assert auditor.verify(bundle, passkeys=file).code == 2
 
 
+def test_whoever_checks_may_say_what_must_be_signed(vault: Vault, auditor: Auditor) -> None:
+    """Then nothing that was invented whole, with a contract that asks for no signature, passes."""
+    lived(vault)
+    vault.desk.approved(order="9")
+    auditor.keep(sign(vault.desk.tenant.pk))
+    bundle = taken(vault.desk.tenant)
+    assert found(auditor.verify(bundle, signed=["toy.release"])) == (0, "")
+    assert found(auditor.verify(bundle, signed=["toy.release", "toy.pay"])) == (1, "signature")
+
+
 def test_an_approval_that_was_never_signed_is_named(vault: Vault, auditor: Auditor) -> None:
     """Rows and events as the product writes them, all but the signature."""
     lived(vault)
