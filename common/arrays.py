@@ -32,6 +32,14 @@ def array_text(values: list[Any]) -> str | None:
 
     It has no type of its own: the statement says it, by a cast or by what the array is compared with.
     """
+    kinds = set(map(type, values))
+    if kinds == {UUID}:
+        return "{" + ",".join([f"{value.int:032x}" for value in values]) + "}"
+    if kinds == {str}:
+        # What needs no escaping, as nearly all codes and names, is written at once.
+        text = '","'.join(values)
+        if "\\" not in text and text.count('"') == 2 * len(values) - 2:
+            return '{"' + text + '"}'
     written = []
     for value in values:
         writer = _WRITERS.get(type(value))

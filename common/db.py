@@ -30,11 +30,12 @@ def lock_name(name: str) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 7))", [name])
 
 
-LOCK_SHARED: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 7))"
+HELD_SHARED: Final = "pg_advisory_xact_lock_shared(hashtextextended(%s, 7))"
+"""For hand-written SQL: takes the lock of `lock_name_shared`."""
 
 
 def lock_name_shared(name: str) -> None:
     """Hold a lock on a name together with others, until the transaction ends; `lock_name` waits for all of them."""
     require_transaction()
     with connection.cursor() as cursor:
-        cursor.execute(LOCK_SHARED, [name])
+        cursor.execute(f"SELECT {HELD_SHARED}", [name])

@@ -1,4 +1,4 @@
-"""Instants on their way into the database: whatever zone was written, PostgreSQL gets them in UTC.
+"""Instants on their way into the database and back: whatever zone was written, PostgreSQL gets and gives them in UTC.
 
 Python reads offsets of up to a day, PostgreSQL takes less than sixteen hours, and a time of the year 9999 in one zone
 may be of no year in another. What comes in an address or a body is somebody else's text, and must not end in an error.
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import psycopg
-from psycopg.types.datetime import DatetimeBinaryDumper, DatetimeDumper
+from psycopg.types.datetime import DatetimeBinaryDumper, DatetimeDumper, TimestamptzLoader
 
 FIRST: Final = datetime.min.replace(tzinfo=UTC)
 LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -30,6 +30,19 @@ class UtcDumper(DatetimeDumper):
 class UtcBinaryDumper(DatetimeBinaryDumper):
     def dump(self, obj: datetime) -> Any:
         return super().dump(in_utc(obj) if obj.tzinfo else obj)
+
+
+class InstantLoader(TimestamptzLoader):
+    """As Django's own, by Python's quick reader of such texts. What that cannot read, the driver reads or refuses."""
+
+    timezone = UTC
+    """Django compares it with what it wants for its own cursors of the same connection."""
+
+    def load(self, data: Any) -> datetime:
+        try:
+            return in_utc(datetime.fromisoformat(str(data, "ascii")))
+        except ValueError:
+            return in_utc(super().load(data))
 
 
 def register() -> None:

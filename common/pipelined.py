@@ -60,6 +60,16 @@ def ask(*questions: Question[Any]) -> list[Any]:
         return [question.read(one.fetchall()) for one, question in zip(running, questions, strict=True)]
 
 
+PLANNED_ONCE: Final[Question[None]] = Question(
+    "SELECT set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)",
+    [], lambda rows: None,
+)  # fmt: skip
+"""For the rest of the transaction, first of all: what is prepared is planned once on a connection, and by its indexes.
+
+Else statements that take arrays are planned anew each time, because a plan that knows how long they are looks cheaper
+than it is to make. A plan that is kept must not read a table from end to end because that was empty when it was made.
+"""
+
 _TIME: Final[Question[datetime]] = Question("SELECT clock_timestamp()", [], lambda rows: rows[0][0])
 
 

@@ -11,10 +11,12 @@ from enum import Enum
 from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.backends.utils import CursorWrapper
+from django.db.models.base import ModelState
 
 from common.arrays import ArrayCursor
+from common.instants import InstantLoader
 from common.sealed import attach_key, key_column
 
 Row = TypeVar("Row", bound=models.Model)
@@ -26,19 +28,26 @@ def healthy() -> Any:
     """The driver's own connection, opened anew where the server had cut it between two pieces of work, as Django's
     cursors do it.
     """
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    return connection.connection
+    return _healthy(connections[DEFAULT_DB_ALIAS])
+
+
+def _healthy(ours: Any) -> Any:
+    ours.close_if_health_check_failed()
+    ours.ensure_connection()
+    return ours.connection
 
 
 @contextmanager
 def cursor() -> Generator[CursorWrapper]:
     """A cursor of the present connection, inside whatever transaction is open."""
-    raw = healthy()
+    # Looked up once: behind Django's name for it, each attribute is a look-up.
+    ours: Any = connections[DEFAULT_DB_ALIAS]
+    raw = _healthy(ours)
     if raw.prepare_threshold is None:
         raw.prepare_threshold = PREPARE_FROM
+        raw.adapters.register_loader("timestamptz", InstantLoader)
     # As Django wraps its own: errors, hooks around execution, and the log of statements that tests read.
-    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    wrap = ours.make_debug_cursor if ours.queries_logged else ours.make_cursor
     bound: Any = ArrayCursor(raw)
     with wrap(bound) as wrapped:
         yield wrapped
@@ -70,14 +79,23 @@ class Reading(Generic[Row]):
         names, _, converters = _select(self.model, self.only)
         found = []
         for row in rows:
-            values = list(row[: len(names)])
-            for at, convert in converters:
-                values[at] = convert(values[at], None, connection)
-            made = self.model.from_db("default", names, values)
+            values = dict(zip(names, row, strict=False))  # perhaps a key comes after them
+            for name, convert in converters:
+                values[name] = convert(values[name], None, connection)
+            made = as_stored(self.model, values)
             if len(row) > len(names):
                 attach_key(made, row[-1])
             found.append(made)
         return found
+
+
+def as_stored(model: type[Row], values: dict[str, Any]) -> Row:
+    """As `Model.from_db`, several times quicker: nothing of ours hooks into how a row is made from its columns."""
+    made = model.__new__(model)
+    state = ModelState()
+    state.adding, state.db = False, DEFAULT_DB_ALIAS
+    made.__dict__ = {"_state": state, **values}
+    return made
 
 
 def insert(
@@ -136,7 +154,7 @@ def _update(model: type[models.Model], names: tuple[str, ...]) -> str:
     return f"UPDATE {model._meta.db_table} SET {settings} WHERE id = %s"  # noqa: S608 - as below
 
 
-Converter = tuple[int, Callable[..., Any]]
+Converter = tuple[str, Callable[..., Any]]
 
 
 @cache
@@ -144,7 +162,7 @@ def _select(model: type[models.Model], only: tuple[str, ...]) -> tuple[list[str]
     """Names, statement and converters; the primary key always comes along, and names come in the model's order."""
     fields = [f for f in model._meta.concrete_fields if not only or f.primary_key or f.attname in only]
     columns = ", ".join(f"r.{field.column}" for field in fields)
-    converters = [(at, f.from_db_value) for at, f in enumerate(fields) if hasattr(f, "from_db_value")]
+    converters = [(field.attname, field.from_db_value) for field in fields if hasattr(field, "from_db_value")]
     columns += key_column(model, fields)  # what is sealed comes with its key
     start = f"SELECT {columns} FROM {model._meta.db_table} r "  # noqa: S608 - names of our own columns
     return [field.attname for field in fields], start, converters

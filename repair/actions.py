@@ -8,7 +8,8 @@ from uuid import UUID
 from audit.actions import record
 from audit.actors import Actor
 from common.ids import new_id
-from common.prepared import Reading, fetch
+from common.pipelined import Question
+from common.prepared import Reading
 from common.tx import require_transaction
 from repair.enums import PacketStatus
 from repair.models import RepairPacket
@@ -106,9 +107,10 @@ _WITH_PACKETS = """
 """
 
 
-def runs_with_packets(runs: Collection[UUID]) -> set[UUID]:
+def runs_with_packets(runs: Collection[UUID]) -> Question[set[UUID]]:
     """Those of these runs that have an open packet."""
-    return {run for (run,) in fetch(_WITH_PACKETS, [list(runs), list(PacketStatus.open_states)])}
+    parameters = [list(runs), list(PacketStatus.open_states)]
+    return Question(_WITH_PACKETS, parameters, lambda rows: {run for (run,) in rows})
 
 
 def _open_packets(run: Run, step: str) -> Any:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from audit.actors import Actor
 from common.clock import Clock
+from common.pipelined import Question, ask
 from common.tx import require_transaction
 from workflows.models import Run
 
@@ -30,7 +31,7 @@ class Stop:
 OnStopped = Callable[[Stop, Actor, datetime], None]
 OnSettled = Callable[[Run, str, str, Actor, datetime], None]
 
-WhichStopped = Callable[[Collection[UUID]], set[UUID]]
+WhichStopped = Callable[[Collection[UUID]], Question[set[UUID]]]
 OnHalfSaid = Callable[[Run, UUID, Actor, datetime], None]
 
 Look = Callable[[Actor, Clock], object]
@@ -74,10 +75,15 @@ def half_said(run: Run, command_id: UUID, *, by: Actor, at: datetime) -> None:
         hook(run, command_id, by, at)
 
 
+def open_stops(runs: Collection[UUID]) -> list[Question[set[UUID]]]:
+    """Those of these runs for which `settled` would have something to do, to be asked after they are locked."""
+    require_transaction()
+    return [hook(runs) for hook in _which_stopped]
+
+
 def with_open_stops(runs: Collection[UUID]) -> set[UUID]:
     """Those of these locked runs for which `settled` would have something to do."""
-    require_transaction()
-    return {run for hook in _which_stopped for run in hook(runs)}
+    return set[UUID]().union(*ask(*open_stops(runs)))
 
 
 def look_too(look: Look) -> None:

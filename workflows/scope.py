@@ -11,8 +11,8 @@ from typing import Final
 from uuid import UUID
 
 from approvals.models import Proposal
-from common.db import LOCK_SHARED, lock_name, lock_name_shared
-from common.pipelined import Question, ask, rows_of, then
+from common.db import HELD_SHARED, lock_name, lock_name_shared
+from common.pipelined import PLANNED_ONCE, Question, ask, rows_of, then
 from common.prepared import Reading
 from common.tx import require_transaction
 from workflows.enums import HoldReason, HoldStatus
@@ -39,9 +39,9 @@ def enter_scope() -> None:
 
 
 def scope_lock() -> Question[None]:
-    """`enter_scope`, to be asked together with others, before all of them."""
+    """`enter_scope`, to be asked together with others, before all of them, and with `PLANNED_ONCE`."""
     require_transaction()
-    return Question(LOCK_SHARED, [_SCOPE], lambda _: None)
+    return Question(f"{PLANNED_ONCE.sql}, {HELD_SHARED}", [_SCOPE], lambda _: None)
 
 
 def wait_for_scope() -> None:

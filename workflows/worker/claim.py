@@ -21,7 +21,7 @@ from common.content_keys import known_names, locked
 from common.db import is_deadlock, lock_name, violates
 from common.fsm import sources_of
 from common.ids import new_id
-from common.pipelined import Question, ask_then_time, pipeline
+from common.pipelined import PLANNED_ONCE, Question, ask_then_time, pipeline
 from common.tx import action, flush
 from workflows import registry
 from workflows.enums import CommandStatus, Lane
@@ -45,11 +45,13 @@ class Claim:
     token: UUID
     first_try: bool
     operation: Operation[Any]
+    on_behalf_of: str = ""
+    """For whom the run is, which never changes; read along by those who claim many."""
 
 
 _COLUMNS = (
     "id", "tenant_id", "proposal_id", "run_id", "provider", "target", "status", "tries", "claims", "operation",
-    "operation_version", "due_at",
+    "operation_version", "due_at", "on_behalf_of",
 )  # fmt: skip
 # `sources_of` is the declaration's own list, so this statement cannot allow a move that the state machine does not.
 # What is held is passed over already here; whether it may be sent is decided under the scope lock. The limit stands in
@@ -57,7 +59,8 @@ _COLUMNS = (
 _CLAIMABLE = f"""
     SELECT due.* FROM unnest(%(names)s::text[], %(versions)s::int[]) AS known(operation, version)
     CROSS JOIN LATERAL (
-        SELECT {", ".join(f"c.{name}" for name in _COLUMNS)}
+        SELECT {", ".join(f"c.{name}" for name in _COLUMNS[:-1])},
+            (SELECT r.on_behalf_of FROM workflows_run r WHERE r.id = c.run_id)
         FROM workflows_command c
         WHERE c.status = ANY(%(sources)s) AND c.status IN ('ready', 'retry_wait')
           AND c.lane = %(lane)s AND c.operation = known.operation AND c.operation_version = known.version
@@ -89,7 +92,7 @@ _ATTEMPTS = """
 
 
 IN_ORDER: Final[Question[None]] = Question(
-    "SELECT set_config('enable_sort', 'off', true)", [], lambda rows: None
+    PLANNED_ONCE.sql + ", set_config('enable_sort', 'off', true)", [], lambda rows: None
 )
 """For the rest of the transaction: the look goes along the index, in the order in which rows are due, and ends when it
 has its few. Up to some thousands of ready rows the planner would rather look at all of them, each with its target, and
@@ -159,7 +162,7 @@ def _claim_of(row: dict[str, Any]) -> Claim:
     return Claim(
         command_id=row["id"], tenant_id=row["tenant_id"], proposal_id=row["proposal_id"], run_id=row["run_id"],
         token=new_id(), first_try=row["tries"] == 0,
-        operation=registry.operation(row["operation"], row["operation_version"]),
+        operation=registry.operation(row["operation"], row["operation_version"]), on_behalf_of=row["on_behalf_of"],
     )  # fmt: skip
 
 

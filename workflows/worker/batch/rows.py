@@ -12,7 +12,7 @@ from django.db import models
 
 from approvals.models import Decision, Proposal
 from common.pipelined import Question, rows_of, then
-from common.prepared import Reading
+from common.prepared import Reading, as_stored
 from common.tx import require_transaction
 from workflows.models import Attempt, Command, Run, Step
 from workflows.worker.claim import Claim
@@ -70,7 +70,6 @@ _VOTES = Reading(
 _ATTEMPTS = Reading(Attempt, "WHERE r.token = ANY(%s::uuid[]) AND r.status = %s")
 _STEPS = Reading(Step, "WHERE r.run_id = ANY(%s::uuid[]) ORDER BY r.run_id, r.position")
 _OF_RUNS = Reading(Command, "WHERE r.run_id = ANY(%s::uuid[])", only=("run_id", "status", "effect"))
-_ASKED_FOR = "SELECT id, on_behalf_of FROM workflows_run WHERE id = ANY(%s::uuid[])"
 
 
 def votes_on(claims: Iterable[Claim]) -> Question[dict[UUID, list[Decision]]]:
@@ -84,15 +83,12 @@ def attempts_of(claims: Iterable[Claim], status: str) -> Question[dict[UUID, Att
     return then(found, lambda rows: {attempt.command_id: attempt for attempt in rows})
 
 
-def asked_for(claims: Iterable[Claim]) -> Question[dict[UUID, str]]:
-    """For whom the runs are, by run: the connector chooses its credential by it."""
-    return Question(_ASKED_FOR, [_runs(claims)], dict)
-
-
-def name_runs(commands: Iterable[Command], on_behalf_of: Mapping[UUID, str]) -> None:
-    """Let each command know for whom its run is."""
-    for command in commands:
-        command.run = Run(id=command.run_id, on_behalf_of=on_behalf_of[command.run_id])
+def name_runs(commands: Mapping[UUID, Command], claims: Iterable[Claim]) -> None:
+    """Let each command know for whom its run is: the connector chooses its credential by it."""
+    for claim in claims:
+        if claim.command_id in commands:
+            run = as_stored(Run, {"id": claim.run_id, "on_behalf_of": claim.on_behalf_of})
+            commands[claim.command_id].run = run
 
 
 def steps_of_runs(claims: Iterable[Claim]) -> Question[dict[UUID, list[Step]]]:
@@ -114,7 +110,7 @@ def _grouped(question: Question[list[Row]], key: Callable[[Row], UUID]) -> Quest
 
 
 _IN_THE_WAY = """
-    SELECT c.id FROM workflows_command c JOIN approvals_proposal p ON p.id = c.proposal_id
+    SELECT c.id FROM workflows_command c
     WHERE c.id = ANY(%s::uuid[]) AND (
         EXISTS (
             SELECT FROM workflows_command o WHERE o.tenant_id = c.tenant_id AND o.business_key = c.business_key
@@ -124,7 +120,8 @@ _IN_THE_WAY = """
         OR EXISTS (
             SELECT FROM workflows_command o JOIN approvals_proposal q ON q.id = o.proposal_id
             WHERE o.tenant_id = c.tenant_id AND o.provider = c.provider AND o.target = c.target
-                AND o.effect IN ('happened', 'partial') AND q.created_at > p.created_at))
+                AND o.effect IN ('happened', 'partial') AND q.created_at > (
+                    SELECT p.created_at FROM approvals_proposal p WHERE p.id = c.proposal_id)))
 """
 
 

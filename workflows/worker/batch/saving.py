@@ -89,7 +89,10 @@ def _changed_names(changed: Sequence[tuple[models.Model, Values]]) -> tuple[str,
     """In the model's order, so that the same changes are the same statement."""
     differ: set[str] = set()
     for row, old in changed:
-        differ.update(name for name, value in row.__dict__.items() if old.get(name, _NOT_READ) != value)
+        differ.update([
+            name for name, value in row.__dict__.items()
+            if (before := old.get(name, _NOT_READ)) is not value and before != value
+        ])  # fmt: skip
     return tuple(name for name in _names(type(changed[0][0])) if name in differ) if differ else ()
 
 

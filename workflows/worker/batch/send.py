@@ -94,13 +94,13 @@ def _deadline(claim: Claim, times: int) -> Deadline:
 
 def _lock(claims: Sequence[Claim], clock: Clock) -> _Locked:
     # The scope: freezes, open circuits and policies are read under its lock, for all of them, here and nowhere else.
-    _, holds, policies, proposals, commands, asked_for, attempts, votes, in_the_way = ask(
+    _, holds, policies, proposals, commands, attempts, votes, in_the_way = ask(
         scope_lock(), which_holds(claim.tenant_id for claim in claims),
         rows.lock_policies([claim.operation.policy.name for claim in claims]),
-        rows.lock_proposals(claims), rows.lock_commands(claims, CommandStatus.CLAIMED), rows.asked_for(claims),
+        rows.lock_proposals(claims), rows.lock_commands(claims, CommandStatus.CLAIMED),
         rows.attempts_of(claims, AttemptStatus.CLAIMED), rows.votes_on(claims), rows.with_others_in_the_way(claims),
     )  # fmt: skip
-    rows.name_runs(commands.values(), asked_for)
+    rows.name_runs(commands, claims)
     approvers = {
         (proposal.tenant_id, user)
         for proposal in proposals.values() for user in approving(proposal, votes.get(proposal.pk, ()))

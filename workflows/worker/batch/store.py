@@ -17,7 +17,7 @@ from audit.actors import Actor
 from common.clock import Clock
 from common.crashpoints import crashpoint
 from common.deadline import Deadline
-from common.pipelined import ask_then_time
+from common.pipelined import PLANNED_ONCE, ask_then_time
 from common.strictjson import JsonRefused, canonicalize
 from common.tx import action
 from workflows.actions.decided import command_event
@@ -28,7 +28,7 @@ from workflows.documents import unsaved
 from workflows.doorbell import ring_on_commit
 from workflows.endings import apply_ending
 from workflows.enums import AttemptStatus, CommandStatus, SettledBy, StepStatus
-from workflows.hooks import with_open_stops
+from workflows.hooks import open_stops
 from workflows.models import Attempt, Command, Document, Run, Step
 from workflows.waits import wait_for_person
 from workflows.worker.batch import rows
@@ -110,11 +110,12 @@ class _Around:
 
 def _lock(answers: Sequence[Answer], clock: Clock) -> tuple[list[_Case], datetime]:
     claims = [answer.claim for answer in answers]
-    (proposals, commands, runs, attempts, steps, others), now = ask_then_time(
-        clock, rows.lock_proposals(claims), rows.lock_commands(claims, CommandStatus.SENT), rows.lock_runs(claims),
-        rows.attempts_of(claims, AttemptStatus.SENT), rows.steps_of_runs(claims), rows.commands_of_runs(claims),
+    (_, proposals, commands, runs, attempts, steps, others, *stops), now = ask_then_time(
+        clock, PLANNED_ONCE, rows.lock_proposals(claims), rows.lock_commands(claims, CommandStatus.SENT),
+        rows.lock_runs(claims), rows.attempts_of(claims, AttemptStatus.SENT), rows.steps_of_runs(claims),
+        rows.commands_of_runs(claims), *open_stops({claim.run_id for claim in claims}),
     )  # fmt: skip
-    stopped = with_open_stops(runs)
+    stopped = set[UUID]().union(*stops)
     plain = {key: run for key, run in runs.items() if key not in stopped and _is_alone(run)}
     around = _Around(proposals, commands, attempts, plain, steps, others)
     cases = [around.case(answer) for answer in answers]
