@@ -17,7 +17,7 @@ from workflows.models import Attempt
 
 QUEUE, HELD = "placet", "placet-held"
 BATCHES = (1, 10)
-"""Rows per claim of the bare loop. The product's own claim takes ten."""
+"""Rows per claim of the bare loop. The product's own claim takes twenty at most."""
 
 
 def latency(product: Product, bare: Bare, *, count: int) -> dict[str, Any]:

@@ -345,7 +345,7 @@ PLACET_METRICS_TOKEN = env.str("PLACET_METRICS_TOKEN", default="")
 # From claiming an action to sending it; a worker that is gone for longer has lost it to another.
 PLACET_CLAIM_LEASE_S = env.float("PLACET_CLAIM_LEASE_S", default=20.0)
 # So many calls one worker makes at once, each in a thread. 1: one after the other.
-PLACET_CALLS_AT_ONCE = env.int("PLACET_CALLS_AT_ONCE", default=10)
+PLACET_CALLS_AT_ONCE = env.int("PLACET_CALLS_AT_ONCE", default=20)
 # A lifted freeze or a closed circuit lets so many actions go each second, never all at once.
 PLACET_RELEASES_PER_SECOND = env.int("PLACET_RELEASES_PER_SECOND", default=5)
 

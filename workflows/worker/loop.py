@@ -26,7 +26,7 @@ from workflows.worker.send import Looked, commit_sent, give_back, look, make_cal
 
 log = structlog.get_logger(__name__)
 
-BATCH = 10
+BATCH = 20
 
 
 def work(*, limit: int = BATCH, lane: Lane = Lane.NEW, clock: Clock = db_clock) -> int:

@@ -31,7 +31,7 @@ from workflows.worker.send import Looked, look
 log = structlog.get_logger(__name__)
 R = TypeVar("R")
 
-GATHER_S = (0.002, 0.02)
+GATHER_S = (0.004, 0.02)
 """How long an answer waits for others, so that they are stored together: half of the time that it took itself, but
 within these limits. The lower one is less than what storing it alone takes.
 """
