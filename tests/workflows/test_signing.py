@@ -436,6 +436,27 @@ def test_with_her_own_it_would_be(vault: Vault) -> None:
     assert end_of(command)["command"] == "confirmed"
 
 
+def test_nor_in_the_name_of_a_rule(vault: Vault) -> None:
+    command = invent(vault.proposed(), vault)
+    as_superuser(
+        "UPDATE approvals_proposal SET needed = 0, policy = jsonb_set(policy, '{verdict}', '\"auto\"')"
+    )
+    as_superuser(
+        "UPDATE approvals_decision SET user_id = NULL, rule = 'toy.auto', rule_version = 1, via = 'rule'"
+    )
+    not_sent(vault, command)
+
+
+def test_nor_among_others_that_go_together(vault: Vault, settings: Any) -> None:
+    settings.PLACET_CALLS_AT_ONCE = 4
+    signed, ordinary = vault.approved(order="1"), vault.desk.approved(order="2")
+    forged = invent(vault.proposed(order="3"), vault)
+    vault.desk.work()
+    assert {end_of(it)["command"] for it in (signed, ordinary)} == {"confirmed"}
+    assert end_of(forged) == UNSIGNED
+    assert sorted(call.arguments.order for call in vault.desk.till.calls) == ["1", "2"]
+
+
 def test_one_of_two_signatures_is_not_enough(vault: Vault) -> None:
     vault.desk.till.verdict = TWO
     proposal = vault.proposed()
