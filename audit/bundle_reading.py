@@ -52,7 +52,7 @@ def unsealed(tenant_id: UUID, run_id: UUID | None) -> Iterator[bytes]:
     more, values = "", list[Any]([tenant_id])
     if run_id is not None:
         more, values = f" AND (e.run_id = %s OR {_KEYS})", [tenant_id, run_id, tenant_id, run_id]
-    for columns in _fetched(f"{_UNSEALED}{more} ORDER BY e.at, e.id", values):
+    for columns in _fetched(f"{_UNSEALED}{more} ORDER BY e.written NULLS FIRST, e.at, e.id", values):
         content = content_of(columns)
         assert content is not None
         yield canonical_content(content)

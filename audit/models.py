@@ -13,7 +13,11 @@ from common.walls import AppendOnly, NoTruncate, Wall
 
 
 class Stamp(Wall):
-    """Time and transaction of an event are the database's, whatever the INSERT says."""
+    """Time, transaction and order of an event are the database's, whatever the INSERT says.
+
+    The order is a sequence's: it fits cause and effect also where the clock steps back, because an action that waited
+    for another one writes its events after the wait.
+    """
 
     when = pgtrigger.Before
     operation = pgtrigger.Insert
@@ -22,6 +26,7 @@ class Stamp(Wall):
         return """
             NEW.at := clock_timestamp();
             NEW.xid := pg_current_xact_id()::text::bigint;
+            NEW.written := nextval('audit_event_written');
             RETURN NEW;
         """
 
@@ -52,6 +57,8 @@ class Event(models.Model):
     # Both are stamped by the database: its clock, and the transaction that the sealer waits for.
     at = models.DateTimeField()
     xid = models.BigIntegerField()
+    written = models.BigIntegerField(null=True)
+    """Which event was written before which, across transactions; null in those of before there was this column."""
 
     class Meta:
         constraints = [

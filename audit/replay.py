@@ -122,7 +122,7 @@ _LAST_STATES: Final = """
         SELECT v.to_state FROM audit_event v LEFT JOIN audit_seal s ON s.event_id = v.id
         WHERE v.tenant_id = %s AND v.subject_id = r.id AND v.subject_type = %s AND v.to_state <> ''
             AND v.kind <> ALL(%s)
-        ORDER BY s.seq DESC NULLS FIRST, v.at DESC, v.id DESC LIMIT 1) e ON true
+        ORDER BY s.seq DESC NULLS FIRST, v.written DESC NULLS LAST, v.at DESC, v.id DESC LIMIT 1) e ON true
     ORDER BY r.id
 """
 _GONE: Final = """

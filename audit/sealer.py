@@ -2,8 +2,8 @@
 
 Events are written without any shared lock, so that recording one costs nothing to the others. About once a second
 one sealer takes those whose transaction is older than every running one: no event can come in before them any
-more. Within such a set, ``at`` gives an order that fits cause and effect, because a transaction that waited for
-another one stamps its events after the wait.
+more. Within such a set, ``written`` gives an order that fits cause and effect, because a transaction that waited for
+another one writes its events after the wait. Their times need not: a clock may step back in between.
 """
 
 from collections.abc import Collection, Sequence
@@ -120,7 +120,7 @@ def _mark(horizon: Horizon) -> Watermark | None:
 
 
 def _next_events(horizon: Horizon, mark: Watermark | None, stuck: Collection[str] = ()) -> list[Content]:
-    """The next events of a settled transaction without a seal, in the order of their time.
+    """The next events of a settled transaction without a seal, in the order in which they were written.
 
     Without a mark, events with a transaction number that this cluster has not reached come along: they were
     restored from another one. Those numbers in between wait until they are settled here too.
@@ -132,7 +132,7 @@ def _next_events(horizon: Horizon, mark: Watermark | None, stuck: Collection[str
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {SELECT_CONTENT} FROM audit_event e WHERE {where} AND {_LEFT_OVER}"  # noqa: S608
-            " AND NOT e.tenant_id = ANY(%s::uuid[]) ORDER BY e.at, e.id LIMIT %s",
+            " AND NOT e.tenant_id = ANY(%s::uuid[]) ORDER BY e.written NULLS FIRST, e.at, e.id LIMIT %s",
             [*values, list(stuck), BATCH],
         )
         return [found for row in cursor.fetchall() if (found := content_of(row))]

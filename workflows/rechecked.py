@@ -60,7 +60,8 @@ _LAST: Final = """
     FROM unnest(%s::uuid[]) AS c(id) JOIN LATERAL (
         SELECT v.body FROM audit_event v LEFT JOIN audit_seal s ON s.event_id = v.id
         WHERE v.tenant_id = %s AND v.subject_id = c.id AND v.subject_type = 'command' AND v.to_state <> ''
-        ORDER BY s.seq DESC NULLS FIRST, v.at DESC, v.id DESC LIMIT 1) e ON e.body ->> 'effect' IS NOT NULL
+        ORDER BY s.seq DESC NULLS FIRST, v.written DESC NULLS LAST, v.at DESC, v.id DESC LIMIT 1) e
+        ON e.body ->> 'effect' IS NOT NULL
 """
 
 

@@ -228,9 +228,9 @@ def forge(world: World, *, vote: bool, row: bool) -> None:
     decision = str(new_id())
     event = (
         "INSERT INTO audit_event (id, tenant_id, kind, subject_type, subject_id, run_id, from_state, to_state,"
-        " performed_by, on_behalf_of, via, owner, reason, request_id, digest, body, at, xid)"
+        " performed_by, on_behalf_of, via, owner, reason, request_id, digest, body, at, xid, written)"
         " VALUES (gen_random_uuid(), %s, %s, 'proposal', %s, %s, %s, %s, %s, '', 'session', 'person', '', '', %s, %s,"
-        " clock_timestamp(), txid_current())"
+        " clock_timestamp(), txid_current(), nextval('audit_event_written'))"
     )
     same = (world.tenant, proposal.pk, proposal.run_id, f"user:{user.pk}", proposal.digest)
     if vote:

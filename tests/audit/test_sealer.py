@@ -226,3 +226,14 @@ def test_a_damaged_chain_stops_no_other(transactional_db: None) -> None:
     write(other, 1)
     assert seal(db_clock) == 3, "nothing of the damaged one was passed over"
     assert verify(damaged).holds and verify(other).holds
+
+
+def test_a_clock_that_steps_back_turns_no_cause_and_effect(transactional_db: None) -> None:
+    """Sealed at once: the second was written after the first, and an hour before it by its clock."""
+    tenant = UUID(int=73)
+    first, second = write(tenant, 1)[0], write(tenant, 1)[0]
+    tamper("UPDATE audit_event SET at = at - interval '1 hour' WHERE id = %s", second)
+    assert seal(db_clock) == 2
+    assert list(Seal.objects.filter(tenant_id=tenant).order_by("seq").values_list("event_id", flat=True)) == [
+        first, second,
+    ]  # fmt: skip
