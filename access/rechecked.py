@@ -63,7 +63,8 @@ def _told(tenant_id: UUID) -> dict[UUID, _Told]:
     places = Seal.objects.filter(event_id=OuterRef("id")).values("seq")[:1]
     events = Event.objects.filter(tenant_id=tenant_id, kind__in=KINDS, subject_type="user")
     # By place: a clock may step back.
-    events = events.annotate(seq=Subquery(places)).order_by(F("seq").asc(nulls_last=True), F("written").asc(nulls_first=True), "at", "id")
+    order = (F("seq").asc(nulls_last=True), F("written").asc(nulls_first=True), "at", "id")
+    events = events.annotate(seq=Subquery(places)).order_by(*order)
     for user, kind, body in events.values_list("subject_id", "kind", "body").iterator(chunk_size=2000):
         _hear(found.setdefault(user, _Told()), kind, body)
     return found

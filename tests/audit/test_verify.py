@@ -62,7 +62,12 @@ COLUMNS = {
 
 
 def test_the_hash_covers_every_column_but_those_of_the_sealer() -> None:
-    assert {field.attname for field in Event._meta.fields} - set(COLUMNS) == {"id", "tenant_id", "xid"}
+    assert {field.attname for field in Event._meta.fields} - set(COLUMNS) == {
+        "id",
+        "tenant_id",
+        "written",
+        "xid",
+    }
 
 
 @pytest.mark.parametrize("column", COLUMNS)
@@ -200,3 +205,15 @@ def sealed_as(event: Event, seq: int, previous: str) -> str:
         content = content_of(cursor.fetchone())
     assert content is not None
     return link_hash(seq, previous, content)
+
+
+def test_what_waits_for_its_seal_after_a_clock_stepped_back_is_not_left_behind() -> None:
+    """Its time lies far before the last seal, and it was written a moment ago."""
+    tenant = UUID(int=91)
+    write(tenant, 2)
+    seal(db_clock)
+    [fresh] = write(tenant, 1)
+    tamper("UPDATE audit_event SET at = at - interval '1 hour' WHERE id = %s", fresh)
+    assert verify(tenant).holds
+    tamper("UPDATE audit_event SET xid = 9000000000000000000 WHERE id = %s", fresh)
+    assert verify(tenant).cause == Cause.NOT_SEALED, "of a transaction that no sealer ever comes to"
