@@ -12,10 +12,10 @@ from typing import Any
 from bench import report
 from bench.site import Site
 
-NAMES = ("ingest", "latency", "throughput", "claims", "pulse", "lists", "history", "memory")
+NAMES = ("ingest", "latency", "throughput", "claims", "pulse", "lists", "history", "audit", "memory")
 _QUICK = {
     "n": 10, "latency": 5, "workers": [2], "ready": [100, 1000], "claims": 5, "waiting": [50, 200], "among": 500,
-    "runs": [100, 300], "pages": 5, "open_pages": 4, "open_s": 3, "events": 2000, "writes": 20,
+    "runs": [100, 300], "pages": 5, "open_pages": 4, "open_s": 3, "events": 2000, "writes": 20, "rounds": 2,
     "seconds": 0.3,
 }  # fmt: skip
 
@@ -36,6 +36,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
         "--runs": ([1000, 100_000], "runs while pages of them are read"),
         "--events": (1_000_000, "events in the history while it is filtered"),
         "--writes": (2000, "transactions of ten events, each with and without the indexes for filters"),
+        "--rounds": (10, "rounds of -n / 5 actions, each with the events of the history and without"),
         "--open-pages": (200, "pages that are open and ask for the pulse"),
         "--open-s": (30, "seconds that they are, once while nothing happens and once with a decision a second"),
         "--pages": (30, "times that each list is read"),
@@ -89,7 +90,7 @@ def _measures(site: Site, options: argparse.Namespace) -> dict[str, Callable[[],
     import django
 
     django.setup()
-    from bench import claims, execution, history, ingest, lists, memory, pulse
+    from bench import audit, claims, execution, history, ingest, lists, memory, pulse
     from bench.floor import Bare
     from bench.product import Product
 
@@ -108,6 +109,7 @@ def _measures(site: Site, options: argparse.Namespace) -> dict[str, Callable[[],
             product, waiting=options.waiting, among=options.among, runs=options.runs, times=options.pages
         ),
         "history": lambda: history.history(product, count=options.events, writes=options.writes),
+        "audit": lambda: audit.audit(product, count=max(10, n // 5), rounds=options.rounds),
         "memory": lambda: memory.memory(product, load=n, waiting=options.waiting[-1], settle_s=1 + seconds),
     }
 

@@ -38,6 +38,7 @@ def test_every_measure_is_in_the_document(run: tuple[dict[str, Any], str]) -> No
         "pulse",
         "lists",
         "history",
+        "audit",
         "memory",
         "verdicts",
     }
@@ -50,6 +51,7 @@ def test_every_measure_is_in_the_document(run: tuple[dict[str, Any], str]) -> No
     assert set(found["lists"]["200"]) >= {"api_page_of_100", "review_queue", "last_page"}
     assert found["pulse"]["missed"] == 0
     assert set(found["history"]) >= {"plans", "plans_without", "writes"}
+    assert found["audit"]["without"]["events_an_action"] == 0 < found["audit"]["with"]["events_an_action"]
 
 
 def test_throughput_stands_beside_its_floors(run: tuple[dict[str, Any], str]) -> None:
