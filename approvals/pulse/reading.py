@@ -5,7 +5,7 @@ The history is what is read because every change of a proposal writes its event 
 
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -45,6 +45,12 @@ _STILL: Final = """
         AND encode(sha256(convert_to(u.password, 'UTF8')), 'hex') = k.password
     JOIN access_membership m ON m.id = k.membership_id AND m.user_id = u.id AND m.is_active
 """
+_GIVEN: Final = """
+    SELECT p.id, (SELECT count(*) FROM approvals_decision d
+        WHERE d.proposal_id = p.id AND d.replaced_at IS NULL AND d.kind = 'approve') || ' of ' || p.needed
+    FROM approvals_proposal p WHERE p.id = ANY(%s::uuid[])
+"""
+"""As the row of the queue says it; asked for only where somebody has voted and more votes are needed."""
 VOTE: Final = "proposal.vote"
 HOLDS: Final = {"proposal.held": True, "proposal.taken_over": True, "proposal.released": False}
 OVER: Final = {
@@ -111,13 +117,15 @@ def _changes(rows: Sequence[tuple[Any, ...]], now: float) -> list[Change]:
         if row[3] == "proposal.made" or row[3] in HOLDS or row[3] in OVER or (row[3] == VOTE and row[4] not in over)
     ]  # fmt: skip
     names = _spoken({row[5] for row in told})
+    voted = list({row[4] for row in told if row[3] == VOTE})
+    given = {str(pk): words for pk, words in (_fetch(_GIVEN, [voted]) if voted else ())}
     return [
-        Change(event, place, tenant_id, _told(kind, str(proposal_id), names[actor], at), now)
+        Change(event, place, tenant_id, _told(kind, str(proposal_id), names[actor], at, given), now)
         for event, place, tenant_id, kind, proposal_id, actor, at, _ in told
     ]
 
 
-def _told(kind: str, proposal_id: str, who: str, at: Any) -> dict[str, Any]:
+def _told(kind: str, proposal_id: str, who: str, at: Any, given: Mapping[str, str]) -> dict[str, Any]:
     told = {"id": proposal_id, "at": at.isoformat()}
     if kind in HOLDS:
         return told | {
@@ -126,7 +134,7 @@ def _told(kind: str, proposal_id: str, who: str, at: Any) -> dict[str, Any]:
             "taken": kind == "proposal.taken_over",
         }
     if kind == VOTE:
-        return told | {"is": "vote", "who": who}
+        return told | {"is": "vote", "who": who, "given": given.get(proposal_id, "")}
     if kind in OVER:
         ui = state_ui("proposal", OVER[kind])
         return told | {"is": "over", "who": who, "tone": ui.tone, "icon": ui.icon, "word": ui.word}

@@ -208,8 +208,18 @@ def over_text(screen: ProposalScreen) -> str:
         case ProposalStatus.CONSUMED:
             return "Approved, and its command has ended. What became of it stands above."
         case ProposalStatus.CHANGES_REQUESTED:
-            return "Changes were asked for. Nothing is sent for this version."
+            return f"Changes were asked for{_by_whom(screen)}. Nothing is sent for this version."
+        case ProposalStatus.REJECTED:
+            return f"Rejected{_by_whom(screen)}. Read-only now."
     return f"{state_ui('proposal', screen.status).word}. Read-only now."
+
+
+def _by_whom(screen: ProposalScreen) -> str:
+    """Who said the last word and when, as whoever was still reading or writing has to know; nothing for no person."""
+    last = next((person for person in reversed(screen.people) if person.at is not None), None)
+    if last is None or last.at is None:
+        return ""
+    return f" by {last.name.replace('You, ', 'you, ', 1)} at {spans.utc_text(last.at)}"
 
 
 RESULTS: Final[dict[str, tuple[Tone, str, str]]] = {

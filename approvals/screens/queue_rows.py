@@ -32,6 +32,8 @@ class Mark:
     tone: Tone
     icon: str
     words: str
+    name: str = ""
+    """The class by which a script finds it, where it changes while the page is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _marks(proposal: Proposal, votes: Sequence[Decision], mine: str) -> Iterator
         yield Mark("bad", "users", "Too few there in time")
     if proposal.needed > 1:
         given = sum(vote.kind == DecisionKind.APPROVE for vote in votes)
-        yield Mark("act" if given else "mute", "users", f"{given} of {proposal.needed}")
+        yield Mark("act" if given else "mute", "users", f"{given} of {proposal.needed}", "given")
     if proposal.version > 1:
         yield Mark("act", "layers", f"Version {proposal.version}")
     if proposal.mode != Mode.LIVE:

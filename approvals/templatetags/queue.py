@@ -54,7 +54,11 @@ def _meta(row: QueueRow) -> SafeString:
 
 def _mark(mark: Mark) -> SafeString:
     return format_html(
-        '<span class="mini" data-tone="{}">{}{}</span>', mark.tone, icon(mark.icon), mark.words
+        '<span class="{}" data-tone="{}">{}<span>{}</span></span>',
+        f"mini {mark.name}".strip(),
+        mark.tone,
+        icon(mark.icon),
+        mark.words,
     )
 
 

@@ -239,7 +239,7 @@
     }
     const open = sheet && document.getElementById(sheet);
     if (open?.popover) open.showPopover();
-    if (focus !== null) (document.getElementById(focus) ?? all("#decide .why").find(shown))?.focus();
+    if (focus !== null) (document.getElementById(focus) ?? all("#decide .why").find(shown))?.focus({ preventScroll: true });
   };
   const keepWords = (words) => {
     const note = document.createElement("p");

@@ -76,7 +76,7 @@
   };
 
   // One of several people has voted: the row says who, and the open page asks for its bar and its people.
-  const voted = ({ id, who }) => {
+  const voted = ({ id, who, given }) => {
     const meta = rowOf(id)?.querySelector(".meta");
     if (meta && !meta.closest(".gone")) {
       let mark = meta.querySelector(".voted");
@@ -84,6 +84,11 @@
       const names = new Set((mark.dataset.who || "").split("\n").filter(Boolean)).add(who);
       mark.dataset.who = [...names].join("\n");
       mark.lastElementChild.textContent = `${[...names].join(", ")} voted`;
+      const count = meta.querySelector(".given");
+      if (count && given) {
+        count.dataset.tone = given.startsWith("0") ? "mute" : "act";
+        count.lastElementChild.textContent = given;
+      }
     }
     if (isOpen(id) && who !== beat.dataset.me) ask("vote-given");
   };

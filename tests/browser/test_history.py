@@ -27,6 +27,9 @@ def test_the_list_an_open_row_and_an_event(page: Page, live_server: Any, toy: De
     sign_in(page, live_server.url, auditor)
     page.goto(f"{live_server.url}/history/")
     look_at(page, "history")
+    alone = """(marks) => marks.filter((one) => one.getClientRects().length
+      && one.getBoundingClientRect().top >= one.previousElementSibling.getBoundingClientRect().bottom).length"""
+    assert page.locator(".only").evaluate_all(alone) == 0  # none on a line of its own
     page.goto(f"{live_server.url}/history/?run={made['done']}&kind=command.")
     link = page.get_by_role("link", name="command.confirmed")
     link.focus()

@@ -76,9 +76,29 @@ def test_a_vote_of_a_colleague_is_seen_at_once(
     theirs.locator("[popovertarget=sheet-approve] >> visible=true").first.click()
     theirs.locator("#sheet-approve button[value=approve]").click()
     expect(queue.locator(f"#row-{proposal.pk} .voted")).to_have_text("Tomás R. voted", timeout=SOON_MS)
+    expect(queue.locator(f"#row-{proposal.pk} .given")).to_have_text("1 of 2")
     expect(page.locator("#people")).to_contain_text("Tomás R.", timeout=SOON_MS)
     expect(page.locator("#sheet-reject textarea")).to_have_value("half a sen")
     assert Decision.objects.get().kind == "approve"
+
+
+def test_whoever_was_writing_is_told_who_decided_and_nothing_jumps(
+    phone: Callable[..., Page], theirs: Page, tenant: Tenant
+) -> None:
+    proposal = factories.make_proposal(tenant=tenant)
+    page = phone(f"/review/{proposal.pk}/", width=1280, height=900)
+    page.locator("#decide [data-key=r] >> visible=true").first.click()
+    page.locator("#sheet-reject textarea").fill("half a sen")
+    theirs.goto(f"/review/{proposal.pk}/")
+    theirs.locator("#decide [data-key=r] >> visible=true").first.click()
+    theirs.locator("#sheet-reject input[name=reason_code]").first.check()
+    theirs.locator("#sheet-reject button[value=reject]").click()
+    before = page.evaluate("window.scrollY")
+    why = page.locator("#decide .why[role=status]")
+    expect(why).to_contain_text("Rejected by Tomás R. at ", timeout=SOON_MS)
+    expect(why).to_be_focused()
+    expect(page.locator("#decide")).to_contain_text("half a sen")
+    assert page.evaluate("window.scrollY") == before == 0
 
 
 def test_the_number_at_the_bell_follows(phone: Callable[..., Page], tenant: Tenant, reviewer: User) -> None:
