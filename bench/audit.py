@@ -1,8 +1,8 @@
 """What the history costs the product's own write path: proposing and deciding, with its events and without, in turns.
 
 The product has no switch for it, and gets none: in this process alone, in every second round, the one function that
-writes gathered events is replaced by nothing. All else is the same: validation, canonical bodies, locks, commits. Rounds
-alternate, so that a machine that gets slower is slower for both; sealing is timed by itself, as it is done by itself.
+writes gathered events is replaced by nothing. All else is the same: validation, canonical bodies, locks, commits.
+Rounds alternate, so that a machine that gets slower is slower for both; sealing is timed by itself, as it is done.
 """
 
 import statistics
@@ -74,12 +74,12 @@ def _round(product: Product, pool: ThreadPoolExecutor, count: int) -> dict[str, 
 @contextmanager
 def _no_events() -> Iterator[None]:
     """In this process, until the end of the block."""
-    writes = actions._insert
-    actions._insert = lambda _rows: None
+    writes = actions._insert  # noqa: SLF001 - no switch in the product is the point
+    actions._insert = lambda _rows: None  # noqa: SLF001
     try:
         yield
     finally:
-        actions._insert = writes
+        actions._insert = writes  # noqa: SLF001
 
 
 def _propose(product: Product) -> Proposal:
