@@ -1734,6 +1734,12 @@ class Verifier:
         }  # fmt: skip
 
 
+NO_BUNDLE: Final = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError,
+)  # fmt: skip
+"""What reading one raises where it is none."""
+
+
 def verify(
     path: Path, checkpoints: Path, keys: Sequence[Path], receipts: Sequence[Path] = (), *,
     contents_left_out: bool = False, passkeys: Path | None = None, signed: Sequence[str] = (),
@@ -1744,19 +1750,13 @@ def verify(
         known = read_keys([_small(key) for key in keys])
         outside, ignored = outside_checkpoints(checkpoints, known)
         kept = [read_receipt(one, known) for one in receipts]
-        outside += [signed for one in kept for signed in one.signed(known)]
+        outside += [checkpoint for one in kept for checkpoint in one.signed(known)]
         trusted = None if passkeys is None else read_passkeys(passkeys)
         with closing(Bundle(path)) as bundle:
             bundle.check_names()
             verifier = Verifier(
-                bundle,
-                known,
-                outside,
-                kept,
-                contents_left_out=contents_left_out,
-                passkeys=trusted,
-                signed=signed,
-            )
+                bundle, known, outside, kept, contents_left_out=contents_left_out, passkeys=trusted, signed=signed
+            )  # fmt: skip
             report = verifier.report
             report.notes += [
                 f"{shown(name)} holds no checkpoint that the key has signed." for name in ignored
@@ -1766,15 +1766,7 @@ def verify(
         report.code, report.broken = BROKEN, first.with_traceback(None)
     except Unreadable as error:
         report.code, report.lacks = INCOMPLETE, [*report.lacks, str(error)]
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        OSError,
-        ValueError,
-    ) as error:
+    except NO_BUNDLE as error:
         report.code, report.lacks = INCOMPLETE, [f"The bundle cannot be read: {shown(error)}."]
     if verifier is not None:
         report.facts = verifier.facts()
