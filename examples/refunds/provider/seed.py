@@ -27,14 +27,14 @@ GOODS = ("Desk lamp", "Kettle", "Rain jacket", "Headphones", "Notebook set", "Bi
 def seed(store: Store, generated: int) -> None:
     """Add what is missing, in one transaction."""
     named = json.loads(NAMED.read_text(encoding="utf-8"))
-    today = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    noon = last_noon(datetime.now(UTC))
     with store.writing() as db:
         for customer in [*_customers(), *named["customers"]]:
             _add_customer(db, customer)
         for index in range(min(generated, LAST_NUMBER - FIRST_NUMBER + 1)):
-            _add_order(db, generated_order(index), today)
+            _add_order(db, generated_order(index), noon)
         for order in named["orders"]:
-            _add_order(db, order, today)
+            _add_order(db, order, noon)
 
 
 def customer_of(index: int) -> str:
@@ -74,6 +74,12 @@ def _customers() -> list[dict[str, Any]]:
     ]
 
 
+def last_noon(now: datetime) -> datetime:
+    """Days are counted back from the last noon: what is a day ago is so at every hour."""
+    noon = now.replace(hour=12, minute=0, second=0, microsecond=0)
+    return noon if noon <= now else noon - timedelta(days=1)
+
+
 def _add_customer(db: sqlite3.Connection, customer: dict[str, Any]) -> None:
     whole = {"tenant": "demo", "status": "active"} | customer
     sql = "SELECT 1 FROM customers WHERE tenant = ? AND id = ?"
@@ -81,20 +87,20 @@ def _add_customer(db: sqlite3.Connection, customer: dict[str, Any]) -> None:
         save_customer(db, whole)
 
 
-def _add_order(db: sqlite3.Connection, order: dict[str, Any], today: datetime) -> None:
+def _add_order(db: sqlite3.Connection, order: dict[str, Any], noon: datetime) -> None:
     whole = {"tenant": "demo", "status": "delivered", "items": []} | order
     if order_row(db, whole["tenant"], whole["id"]) is not None:
         return
-    placed_at = today - timedelta(days=whole.get("placed_days_ago", 3))
+    placed_at = noon - timedelta(days=whole.get("placed_days_ago", 3))
     save_order(db, whole | {"placed_at": placed_at.isoformat()})
     for number, refund in enumerate(whole.get("refunds", [])):
-        _add_refund(db, whole, refund, number, today)
+        _add_refund(db, whole, refund, number, noon)
 
 
 def _add_refund(
-    db: sqlite3.Connection, order: dict[str, Any], refund: dict[str, Any], number: int, today: datetime
+    db: sqlite3.Connection, order: dict[str, Any], refund: dict[str, Any], number: int, noon: datetime
 ) -> None:
-    made_at = today - timedelta(days=refund.get("days_ago", 1))
+    made_at = noon - timedelta(days=refund.get("days_ago", 1))
     db.execute(
         "INSERT INTO refunds (tenant, order_id, amount, currency, reason, key, body_hash, created_at)"
         " VALUES (?, ?, ?, ?, ?, ?, '', ?)",

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from examples.refunds.provider.money import InvalidAmount, to_minor, to_text
+from examples.refunds.provider.seed import last_noon
 from tests.examples.refunds.conftest import ROOT, RunningProvider, start_provider, stop_provider
 
 
@@ -273,3 +274,9 @@ def test_amounts_keep_their_scale(text: str, currency: str, minor: int) -> None:
 def test_other_texts_are_no_amounts(text: str, currency: str) -> None:
     with pytest.raises(InvalidAmount):
         to_minor(text, currency)
+
+
+def test_what_was_made_a_day_ago_is_a_day_old_at_every_hour() -> None:
+    for hour in (0, 11, 12, 23):
+        now = datetime(2026, 12, 1, hour, 59, tzinfo=UTC)
+        assert timedelta(0) <= now - last_noon(now) < timedelta(days=1)
