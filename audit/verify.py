@@ -204,8 +204,8 @@ _LEFT_BEHIND: Final = """
     SELECT e.id FROM audit_event e LEFT JOIN audit_watermark w
         ON w.cluster = (SELECT system_identifier FROM pg_control_system())
     WHERE e.tenant_id = %s
-        -- Passed over, or of a transaction that has not begun. Times say something only where there is no mark yet: after
-        -- a clock stepped back, what was written a moment ago is older than the last seal.
+        -- Passed over, or of a transaction that has not begun. Times say something only where there is no mark yet:
+        -- after a clock stepped back, what was written a moment ago is older than the last seal.
         AND (e.xid < w.sealed_below OR e.xid >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
             OR (w.sealed_below IS NULL AND e.at < %s))
         AND NOT EXISTS (SELECT FROM audit_seal s WHERE s.event_id = e.id)

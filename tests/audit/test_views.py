@@ -102,7 +102,7 @@ def test_the_list_asks_the_database_equally_often_however_long_it_is(
     user = factories.make_user(tenant)
     for _ in range(count):
         write(tenant, by=by_person(user))
-    with django_assert_num_queries(28):
+    with django_assert_num_queries(31):
         auditor.get("/history/")
 
 
