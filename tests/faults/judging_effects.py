@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 from tests.faults.oracle import FINAL, NOTHING_HAPPENED, SLACK, Check, Life, Violation, World
 
+FREED = ("ready", "retry_wait", "held")
+"""Where a command is once its try is known to have had no effect; *held*, where something else keeps it waiting."""
+
 MUST_NOT_RUN = frozenset({
     "pending", "one_vote", "rejected", "expired", "lapsed", "revoked", "tampered", "seal_broken", "withdrawn",
     "old_policy", "old_pin", "superseded",
@@ -106,7 +109,7 @@ def retries(world: World) -> Iterator[Violation]:
             if not _settled_between(world, life, earlier, later):
                 yield Violation("blind_retries", "I6", f"{life}: sent again without knowing")
         for event in life.moves:
-            if event["from_state"] in ("sent", "unknown") and event["to_state"] in ("ready", "retry_wait"):
+            if event["from_state"] in ("sent", "unknown") and event["to_state"] in FREED:
                 before = [row for row in life.arrivals if row["first_byte_at"] < event["committed_at"]]
                 if any(row["effect"] for row in before):
                     yield Violation("blind_retries", "I6", f"{life}: freed although it had happened or would")
@@ -116,7 +119,7 @@ def _settled_between(world: World, life: Life, earlier: object, later: object) -
     first, second = earlier["first_byte_at"], later["first_byte_at"]  # type: ignore[index]
     freed = [
         event for event in life.moves
-        if event["from_state"] in ("sent", "unknown") and event["to_state"] in ("ready", "retry_wait")
+        if event["from_state"] in ("sent", "unknown") and event["to_state"] in FREED
         and first <= event["committed_at"] <= second
     ]  # fmt: skip
     if freed:

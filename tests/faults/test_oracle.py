@@ -1,6 +1,7 @@
 """The oracle on hand-made rows: each thing that must never be, and its name."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -97,7 +98,9 @@ def test_two_effects_are_one_duplicate() -> None:
     assert {"I1 AT-MOST-ONCE-EFFECT", "I6 NO-BLIND-RETRY"} <= set(found.names)
 
 
-def test_a_second_request_after_a_settled_look_up_is_allowed() -> None:
+@pytest.mark.parametrize("through", [["ready"], ["held", "ready"]])
+def test_a_second_request_after_a_settled_look_up_is_allowed(through: list[str]) -> None:
+    """Also where a freeze, or a provider in trouble, keeps it waiting after the look."""
     rows = good()
     first = arrival(rows["actions"][0], 3, effect=False)
     rows["arrivals"] = [first, arrival(rows["actions"][0], 12)]
@@ -105,11 +108,12 @@ def test_a_second_request_after_a_settled_look_up_is_allowed() -> None:
     rows["attempts"][0] = dict(rows["attempts"][0]) | {"outcome": "unknown", "http_status": None}
     rows["lookups"] = [{"command_id": COMMAND, "finding": "not_found", "asked_at": at(9)}]
     rows["events"] = [
-        *rows["events"][:4], event("command.unknown", 4, "sent"), event("command.ready", 9, "unknown"),
+        *rows["events"][:4], event("command.unknown", 4, "sent"),
+        *(event(f"command.{to}", 9, before) for before, to in pairwise(["unknown", *through])),
         event("command.claimed", 10, "ready"), event("command.sent", 11, "claimed"),
         event("command.confirmed", 13, "sent"), event("proposal.consumed", 13, "approved"),
     ]  # fmt: skip
-    rows["commands"][0]["state_version"] = 8
+    rows["commands"][0]["state_version"] = 7 + len(through)
     assert names(rows) == []
     rows["lookups"][0]["asked_at"] = at(4.5)  # the settle time was not over
     assert names(rows) == ["I6"]
