@@ -30,7 +30,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
@@ -1561,6 +1561,7 @@ class Verifier:
     def __init__(
         self, bundle: Bundle, keys: Keys, outside: Sequence[Checkpoint], receipts: Sequence[Receipt], *,
         contents_left_out: bool = False, passkeys: dict[str, set[str]] | None = None, signed: Sequence[str] = (),
+        as_of: str = "",
     ) -> None:  # fmt: skip
         self.bundle, self.keys, self.report = bundle, keys, Report()
         self.manifest = manifest_of(bundle)
@@ -1577,6 +1578,7 @@ class Verifier:
         )
         self.receipts = Receipts(receipts)
         self.contents_left_out = contents_left_out
+        self.as_of = as_of if self.chain.is_whole else ""
         self.unsealed = 0
 
     def _along(self) -> Iterator[Checkpoint]:
@@ -1681,20 +1683,8 @@ class Verifier:
         rows.check_end(whole=self.manifest.kind != "range")
 
     def _say(self, contents: Contents, rows: Rows) -> None:
-        lacks, chain = self.report.lacks, self.chain
-        if not self.outside:
-            lacks.append("There is no checkpoint of this tenant from outside that the key has signed.")
-        tail = chain.count - chain.proven
-        if tail:
-            lacks.append(self._tail(tail))
-        if self.unsealed:
-            lacks.append(f"{self.unsealed} newer events have no place in the chain yet.")
-        later = [one for one in self.outside if one.size > chain.seq] if chain.is_whole else []
-        if later:
-            lacks.append(
-                f"The history went on to event {max(one.size for one in later)} after this bundle says that it was made"
-                f" ({shown(self.manifest.made_at)}): ask for a new one."
-            )
+        lacks = self.report.lacks
+        self._say_how_far()
         if contents.left_out and not self.contents_left_out:
             lacks.append(
                 f"{contents.left_out} contracts and views were left out of the export: their digests stand in the"
@@ -1703,6 +1693,27 @@ class Verifier:
         lacks += [f"The bundle has none of the {what}." for what in sorted(rows.missing | self.story.lacks)]
         self.report.code = INCOMPLETE if lacks else PROVEN
         self._notes(contents)
+
+    def _say_how_far(self) -> None:
+        """How far what came from outside reaches; behind the time that was asked for, nothing is missed."""
+        lacks, chain = self.report.lacks, self.chain
+        newer = self.report.notes if self.as_of else lacks
+        mine = [one for one in self.outside if not self.as_of or one.time <= self.as_of]
+        if not mine:
+            before = f" of {self.as_of} or before" if self.as_of else ""
+            lacks.append(
+                f"There is no checkpoint of this tenant{before} from outside that the key has signed."
+            )
+        if tail := chain.count - chain.proven:
+            newer.append(self._tail(tail))
+        if self.unsealed:
+            newer.append(f"{self.unsealed} newer events have no place in the chain yet.")
+        later = [one.size for one in mine if one.size > chain.seq] if chain.is_whole else []
+        if later:
+            lacks.append(
+                f"The history went on to event {max(later)} after this bundle says that it was made"
+                f" ({shown(self.manifest.made_at)}): ask for a new one."
+            )
 
     def _tail(self, tail: int) -> str:
         chain = self.chain
@@ -1742,7 +1753,7 @@ NO_BUNDLE: Final = (
 
 def verify(
     path: Path, checkpoints: Path, keys: Sequence[Path], receipts: Sequence[Path] = (), *,
-    contents_left_out: bool = False, passkeys: Path | None = None, signed: Sequence[str] = (),
+    contents_left_out: bool = False, passkeys: Path | None = None, signed: Sequence[str] = (), as_of: str = "",
 ) -> Report:  # fmt: skip
     """The report on one bundle; whatever is wrong with it is said in there."""
     report, verifier = Report(), None
@@ -1755,7 +1766,8 @@ def verify(
         with closing(Bundle(path)) as bundle:
             bundle.check_names()
             verifier = Verifier(
-                bundle, known, outside, kept, contents_left_out=contents_left_out, passkeys=trusted, signed=signed
+                bundle, known, outside, kept, contents_left_out=contents_left_out, passkeys=trusted, signed=signed,
+                as_of=as_of,
             )  # fmt: skip
             report = verifier.report
             report.notes += [
@@ -1815,8 +1827,13 @@ def said(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
+def _instant(text: str) -> str:
+    """A time as checkpoints say it. Raises ValueError for any other text."""
+    datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    return text
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="verify_history", description="Check an exported history, offline.")
     parser.add_argument("bundle", type=Path, help="the exported zip file, or the same as a folder")
     parser.add_argument(
@@ -1838,8 +1855,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="append",
         help="an operation each of whose approvals a passkey must have signed",
     )
+    parser.add_argument(
+        "--as-of",
+        type=_instant,
+        metavar="TIME",
+        help="miss nothing newer, as 2026-12-31T23:59:59Z",
+    )
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _parser().parse_args(arguments)
     report = verify(
         options.bundle,
         options.checkpoints,
@@ -1848,6 +1876,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         contents_left_out=options.contents_left_out,
         passkeys=options.passkeys,
         signed=options.signed,
+        as_of=options.as_of or "",
     )
     sys.stdout.write(json.dumps(report.as_json()) + "\n" if options.json else said(report))
     return report.code

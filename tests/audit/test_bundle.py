@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -170,6 +172,31 @@ def test_with_the_signer_itself(desk: Desk, tmp_path: Path) -> None:
     report = verify_history.verify(bundle, signed, [tmp_path / "signer" / "signer.pub"])
     assert (found(report), report.lacks, len(report.facts["checkpoints_matched"])) == ((0, ""), [], 2)
     assert report.facts["checkpoints_along"] == 1
+
+
+def test_as_of_a_time_nothing_newer_is_missed(desk: Desk, tmp_path: Path) -> None:
+    """On a busy system events come between the last checkpoint and the export, and checkpoints after it."""
+    lived(desk, "200")
+    seal(db_clock)
+    look(tmp_path / "signer")
+    closed = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    signed = tmp_path / "signer" / "checkpoints" / str(desk.tenant.pk)
+    lived(desk, "201")
+    seal(db_clock)
+    bundle, keys = tmp_path / "bundle.zip", [tmp_path / "signer" / "signer.pub"]
+    bundle.write_bytes(taken(desk.tenant))
+    lived(desk, "202")
+    seal(db_clock)
+    sleep(1.1)  # checkpoints tell whole seconds
+    look(tmp_path / "signer")
+    report = verify_history.verify(bundle, signed, keys)
+    assert (found(report)[0], len(report.lacks)) == (2, 2)
+    report = verify_history.verify(bundle, signed, keys, as_of=closed)
+    assert (found(report), report.lacks) == ((0, ""), [])
+    assert any("stand under no signed checkpoint yet" in note for note in report.notes)
+    before = verify_history.verify(bundle, signed, keys, as_of="2020-01-01T00:00:00Z")
+    [lack] = before.lacks
+    assert (found(before)[0], "of 2020-01-01T00:00:00Z or before" in lack) == (2, True)
 
 
 # --- who gets it -----------------------------------------------------------------------------------------------------
