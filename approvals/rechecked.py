@@ -12,7 +12,7 @@ from approvals.bound import DECISION, PROPOSAL, of_decision, of_proposal
 from approvals.models import Decision, Evidence, Proposal
 from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
-from audit.replay import one_state
+from audit.replay import batch_by_batch
 from common.content_errors import ContentErased
 from common.content_keys import KeyUnknown, SealBroken
 from common.digests import contract_digest, evidence_digest, view_digest
@@ -26,11 +26,7 @@ _COLUMNS: Final = tuple(name for name in PROPOSAL if name != "id")
 
 def differences(tenant_id: UUID) -> Iterator[str]:
     """A sentence for each row that is not what it was, in the order of ids."""
-    after: UUID | None = UUID(int=0)
-    while after is not None:
-        with one_state():
-            after, found = _differ(tenant_id, after)
-        yield from found
+    yield from batch_by_batch(tenant_id, _differ)
 
 
 def _differ(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:

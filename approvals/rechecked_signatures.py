@@ -10,7 +10,7 @@ from uuid import UUID
 from approvals.models import Signature
 from approvals.signing import PARTS, SIGNED
 from audit.models import Event
-from audit.replay import one_state
+from audit.replay import batch_by_batch, one_state
 from common.strictjson import canonicalize
 
 AT_ONCE: Final = 200
@@ -19,11 +19,7 @@ _COLUMNS: Final = ("document", "credential_id", *PARTS)
 
 def differences(tenant_id: UUID) -> Iterator[str]:
     """A sentence for each signature that differs, in the order of decisions."""
-    after: UUID | None = UUID(int=0)
-    while after is not None:
-        with one_state():
-            after, found = _differ(tenant_id, after)
-        yield from found
+    yield from batch_by_batch(tenant_id, _differ)
     yield from _without_row(tenant_id)
 
 

@@ -66,6 +66,17 @@ in `one_state`."""
 _differences: list[Differences] = []
 
 
+def batch_by_batch(
+    tenant_id: UUID, differ: Callable[[UUID, UUID], tuple[UUID | None, list[str]]]
+) -> Iterator[str]:
+    """What ``differ`` says of the rows behind an id, from the first on: it gives the last id, None at the end."""
+    after: UUID | None = UUID(int=0)
+    while after is not None:
+        with one_state():
+            after, found = differ(tenant_id, after)
+        yield from found
+
+
 def register_differences(look: Differences) -> None:
     """Called when the apps are loaded."""
     if look not in _differences:

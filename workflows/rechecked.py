@@ -9,7 +9,7 @@ from django.db import connection
 
 from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
-from audit.replay import one_state
+from audit.replay import batch_by_batch
 from workflows.bound import COMMAND, of_command
 from workflows.models import Attempt, Command
 
@@ -20,11 +20,7 @@ ENDS: Final = ("effect", "settled_by", "provider_reference", "tries")
 
 def differences(tenant_id: UUID) -> Iterator[str]:
     """A sentence for each row that is not what it was, in the order of ids."""
-    after: UUID | None = UUID(int=0)
-    while after is not None:
-        with one_state():
-            after, found = _differ(tenant_id, after)
-        yield from found
+    yield from batch_by_batch(tenant_id, _differ)
 
 
 def _differ(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:
