@@ -14,7 +14,10 @@ from audit.selectors import Filters
 
 GROUPS: Final = {
     "proposal.": "Proposals and decisions",
+    "sample.": "Looks afterwards",
     "command.": "Commands",
+    "attempt.": "Tries, late answers",
+    "legal_hold.": "Legal holds",
     "hold.": "Freezes and circuits",
     "run.": "Runs",
     "step.": "Steps",
@@ -26,9 +29,14 @@ GROUPS: Final = {
     "callback_endpoint.": "Endpoints for callbacks",
     "callback.": "Callbacks",
     "dispatch.": "Mails and chat messages",
+    "notice.": "Notices",
     "destination.": "Chat rooms",
+    "preference.": "What people want to be told",
+    "tenant.": "The organisation",
     "user.": "People and sign-ins",
-    "membership.": "Memberships",
+    "membership.": "Roles and memberships",
+    "absence.": "Absences and deputies",
+    "working_hours.": "Working hours",
     "group.": "Groups",
     "duty.": "What people answer for",
     "break_glass.": "Break-glass",
@@ -37,7 +45,14 @@ GROUPS: Final = {
     "chain.": "Checks of the chain",
     "history.": "Lists taken along",
 }
-TABS: Final = {"": "Everything", "proposal.": "Decisions", "command.": "Sent", "packet.": "Stopped"}
+TABS: Final = {
+    "": "Everything", "proposal.": "Decisions", "command.": "Sent", "packet.": "Stopped",
+    "membership. group. absence. duty. break_glass. agent. token. user.deactivated user.reactivated": "Rights",
+    "chain.exported history.exported packet.exported incident.exported document.opened": "Taken along",
+    "legal_hold. run.content_erased run.content_held run.content_released incident.content_erased"
+    " endpoint.bodies_erased tenant.contents_searched": "Erased, kept",
+}  # fmt: skip
+"""What is asked most: by one kind, or several."""
 LABELS: Final = {
     "q": "Holds", "when": "Time", "since": "From", "until": "Until", "kind": "Event", "actor": "Who",
     "run": "Run", "subject": "About", "digest": "Digest", "operation": "Operation", "target": "Target",

@@ -19,6 +19,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
         "ready", "claimed", "sent", "looked_up", "retry_wait", "held", "unknown", "confirmed", "refused", "dead",
         "cancelled", "void", "attested", "attestation_refused", "look_up_asked",
     ),
+    "legal_hold": ("placed", "lifted"),
     "hold": ("in_force", "drained", "trial", "lifting", "lifted"),
     "attempt": ("late_evidence",),
     "run": (
@@ -35,9 +36,10 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "packet": ("opened", "raised_again", "awaiting_second", "chosen", "choice_refused", "resolved", "exported"),
     "incident": (
         "opened", "joined", "noted", "described", "frozen", "contained", "marked", "closed", "exported",
+        "content_erased",
     ),
     "document": ("opened",),
-    "endpoint": ("created", "secret_rotated", "deactivated", "delivery_refused"),
+    "endpoint": ("created", "secret_rotated", "deactivated", "delivery_refused", "bodies_erased"),
     "callback_endpoint": ("created", "secret_rotated", "deactivated", "gone"),
     "callback": ("delivered", "superseded", "given_up", "sent_again"),
     "delivery": ("received", "accepted", "duplicate", "quarantined"),
@@ -46,7 +48,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "destination": ("created", "deactivated", "gone"),
     "history": ("exported",),
     "preference": ("changed",),
-    "tenant": ("created", "content_keys_rewrapped", "contents_sealed"),
+    "tenant": ("created", "content_keys_rewrapped", "contents_sealed", "contents_searched"),
     "user": (
         "created", "signed_in", "signed_out", "sign_in_failed", "second_factor_failed", "reauthenticated",
         "password_changed", "password_reset_requested", "password_reset", "mfa_added", "mfa_removed",

@@ -25,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("notices/", include("notify.urls")),
     path("people/notices/", include("notify.urls_telling")),
     path("people/endpoints/", include("workflows.urls_endpoints")),
+    path("people/contents/", include("workflows.urls_contents")),
     path("people/", include("access.urls_people")),
     path("review/", include("approvals.urls")),
     path("review/", include("workflows.urls_edits")),

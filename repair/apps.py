@@ -8,7 +8,7 @@ class RepairConfig(AppConfig):
     def ready(self) -> None:
         from notify.hooks import register as register_teller  # noqa: PLC0415 - models are loaded by now
         from repair import actions, stalled, telling  # noqa: PLC0415
-        from repair.incidents import joining  # noqa: PLC0415
+        from repair.incidents import erasing, joining  # noqa: PLC0415
         from workflows import hooks  # noqa: PLC0415
 
         hooks.register(
@@ -20,3 +20,4 @@ class RepairConfig(AppConfig):
         register_teller(telling.TELLER)
         hooks.look_too(stalled.look)
         hooks.look_too(joining.look)
+        hooks.look_too(erasing.look)

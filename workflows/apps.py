@@ -24,5 +24,6 @@ class WorkflowsConfig(AppConfig):
         bundle.register(bundled.rows)
         offer(registry.names)
         add_tab("endpoints", "Endpoints", "endpoints:endpoints")
+        add_tab("contents", "Data", "contents:contents")
         registry.autodiscover()
         finding.register_doing(runs_doing)

@@ -18,6 +18,7 @@ from notify.running import tell_due
 from workflows import hooks
 from workflows.actions.calling_back import call_back_due
 from workflows.actions.erasing import erase_due
+from workflows.actions.erasing_deliveries import erase_due_deliveries
 from workflows.actions.hooks import take_in_due
 from workflows.actions.manning import recheck_manning
 from workflows.actions.outbox import BY as CALLBACKS
@@ -104,6 +105,7 @@ def look_around() -> None:
         lambda: warn_of_ends(by=by, clock=db_clock),
         lambda: forget_ended_sessions(clock=db_clock),
         lambda: erase_due(by=by, clock=db_clock),
+        lambda: erase_due_deliveries(by=by),
         lambda: write_down_reports(by=by),
         lambda: forget_old_calls(clock=db_clock),
         lambda: forget_told(clock=db_clock),

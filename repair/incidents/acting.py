@@ -332,10 +332,11 @@ def add_note(
 
 def record_incident(
     incident: Incident, kind: str, *, by: Actor, before: str = "", run_id: UUID | None = None, digest: str = "",
-    body: dict[str, Any] | None = None,
+    reason: str = "", body: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Nothing that a person wrote stands in an event."""
+    """Nothing that a person wrote about it stands in an event; ``reason`` is a code or a file number."""
     record(
         by=by, kind=kind, tenant_id=incident.tenant_id, subject_type="incident", subject_id=incident.pk,
-        run_id=run_id, from_state=before, to_state=incident.status if before else "", digest=digest, body=body,
+        run_id=run_id, from_state=before, to_state=incident.status if before else "", digest=digest, reason=reason,
+        body=body,
     )  # fmt: skip

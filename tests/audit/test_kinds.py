@@ -54,4 +54,9 @@ def test_the_list_is_what_the_code_records() -> None:
 def test_the_filter_offers_every_kind_once_and_no_other() -> None:
     offered = [kind for _, some in kind_choices() if isinstance(some, list) for kind, _ in some]
     assert sorted(offered) == sorted(all_kinds())
-    assert {*GROUPS, *TABS} - {""} <= {f"{thing}." for thing in KINDS}
+    assert {*GROUPS} == {f"{thing}." for thing in KINDS}
+
+
+def test_each_tab_asks_for_kinds_that_there_are() -> None:
+    for kinds in TABS:
+        assert {*kinds.split()} <= {*GROUPS, *all_kinds()}, kinds

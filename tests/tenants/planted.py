@@ -41,6 +41,7 @@ from tests.repair.incident_walls import affected_row, make_incident, note_row
 from tests.workflows.callback_walls import call_row, make_destination
 from tests.workflows.callback_walls import secret_row as callback_secret_row
 from tests.workflows.endpoint_walls import delivery_row, make_endpoint, secret_row
+from tests.workflows.legal_hold_walls import legal_hold_row
 from workflows.models import Attestation, Command, Hold, Run
 
 CANARY = "kanarienvogel"
@@ -176,6 +177,7 @@ def _plant_around(tenant: Tenant, word: str, command: Command) -> None:
         placed_by=f"user:{user.pk}",
         placed_at=rows.now(),
     )
+    legal_hold_row(tenant=tenant, why=f"{word} sues").save()
     Attestation.objects.create(
         tenant=tenant, command=command, says="happened", user=user, role="operator", reference=f"{word}-1",
         reason=f"{word} saw it", tries=1, at=rows.now(),

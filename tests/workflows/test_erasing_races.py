@@ -19,7 +19,8 @@ from tests.workflows.test_asking_again import ask, lapsed
 from tests.workflows.test_erasing import ended, erase, hold
 from tests.workflows.together import at_once
 from workflows.actions.correcting import correct_outcome
-from workflows.actions.erasing import erase_content, rewrap_keys
+from workflows.actions.erasing import erase_content
+from workflows.actions.rewrapping import rewrap_keys
 from workflows.models import Document, Run
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from tests import factories as f
 from tests import rows
 from tests.repair import incident_walls, repair_walls
 from tests.walls import WAYS, another_value, delete_by_sql, insert, names_in, refused_by
-from tests.workflows import callback_walls, endpoint_walls, hold_walls, replay_walls
+from tests.workflows import callback_walls, endpoint_walls, hold_walls, legal_hold_walls, replay_walls
 from workflows.enums import AttemptStatus, CommandStatus, Effect, RunStatus, SettledBy, StepStatus
 from workflows.models import Attempt, Command, Definition, Document, Lookup, Run, SourceEvent, Step
 
@@ -143,6 +143,7 @@ INSERTS: list[tuple[str, Callable[[], Model]]] = [
     *repair_walls.INSERTS,
     *incident_walls.INSERTS,
     *hold_walls.INSERTS,
+    *legal_hold_walls.INSERTS,
     *endpoint_walls.INSERTS,
     *callback_walls.INSERTS,
     *replay_walls.INSERTS,
@@ -244,6 +245,7 @@ FROZEN: list[tuple[str, Callable[[], Model], list[str]]] = [
     *repair_walls.FROZEN,
     *incident_walls.FROZEN,
     *hold_walls.FROZEN,
+    *legal_hold_walls.FROZEN,
     *endpoint_walls.FROZEN,
     *callback_walls.FROZEN,
     *replay_walls.FROZEN,

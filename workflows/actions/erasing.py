@@ -4,11 +4,10 @@ To erase is to destroy the run's key: every sealed column under it, in whatever 
 in backups that were made without the key. Digests, times, states and the history stay, and so does the proof.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -21,16 +20,16 @@ from audit.actors import Actor
 from common import content_keys
 from common.clock import Clock
 from common.content_errors import AlreadyErased, ContentInUse, ContentOnHold
-from common.content_keys import KeyUnknown, SealBroken
 from common.ids import new_id
 from common.models import ContentKey
 from common.rounds import each
 from common.sealed import MARK
 from common.tx import action
-from workflows import registry
+from workflows import legal_holds, registry
 from workflows.actions.settle import lock_run
 from workflows.enums import CommandStatus, RunStatus
 from workflows.hooks import with_open_stops
+from workflows.legal_holds import COVERS
 from workflows.models import Command, Delivery, Run
 
 PER_ROUND: Final = 100
@@ -47,40 +46,64 @@ class Erasure:
 def erase_content(*, tenant_id: UUID, run_id: UUID, why: str, by: Actor, clock: Clock) -> Erasure:
     """Erase what one run was given, found, proposed and answered. By an admin, or at the command line; again: nothing.
 
-    Its replays, and what followed its effects, go first: they were given the same.
+    Its replays, and what followed its effects, go with it: they were given the same. All of them or none.
     ``why`` is a code or a file number, without personal data. Raises UnknownRun, ContentInUse, ContentOnHold.
     """
     check_can_manage(by, tenant_id)
-    given_the_same = Run.objects.filter(tenant_id=tenant_id, original_id=run_id)
-    for other_id in given_the_same.order_by("pk").values_list("pk", flat=True):
-        _erase(tenant_id, other_id, why, by=by, clock=clock)
     return _erase(tenant_id, run_id, why, by=by, clock=clock)
 
 
 @action
-def _erase(tenant_id: UUID, run_id: UUID, why: str, *, by: Actor, clock: Clock) -> Erasure:
-    run = lock_run(tenant_id, run_id)
-    if _is_in_use(run):
-        raise ContentInUse(status=run.status)
-    key = ContentKey.objects.select_for_update().filter(tenant_id=tenant_id, run_id=run_id).first()
-    if key is not None and key.erased_at is not None:
+def _erase(
+    tenant_id: UUID, run_id: UUID, why: str, *, by: Actor, clock: Clock, alone: bool = False
+) -> Erasure:  # fmt: skip
+    """``alone``: without its replays, whose time is counted by itself."""
+    legal_holds.enter(tenant_id)
+    ids = [run_id] if alone else sorted({run_id, *follows(tenant_id, run_id)})
+    runs = [lock_run(tenant_id, one) for one in ids]
+    for run in runs:
+        if is_in_use(run):
+            raise ContentInUse(status=run.status, run_id=str(run.pk))
+    keys = ContentKey.objects.select_for_update(of=("self",)).filter(tenant_id=tenant_id, run_id__in=ids)
+    by_run = {key.run_id: key for key in keys.order_by("run_id")}
+    left = [run for run in runs if run.pk not in by_run or by_run[run.pk].erased_at is None]
+    if not left:
         return Erasure(done=False)
-    if key is not None and key.held_at is not None:
-        raise ContentOnHold(since=key.held_at.isoformat())
+    since = legal_holds.held_since(tenant_id, family(tenant_id, runs[ids.index(run_id)]))
+    if since is not None:
+        raise ContentOnHold(since=since.isoformat())
+    plain = [_destroy(run, by_run.get(run.pk), why, by=by, now=clock()) for run in left]
+    return Erasure(done=True, left_plain=sum(plain))
+
+
+def follows(tenant_id: UUID, run_id: UUID) -> list[UUID]:
+    """Its replays, and the runs that took its effects back or on: they were given the same."""
+    found = Run.objects.filter(tenant_id=tenant_id, original_id=run_id)
+    return list(found.order_by("pk").values_list("pk", flat=True))
+
+
+def family(tenant_id: UUID, run: Run) -> list[UUID]:
+    """The original and everything that follows it. A hold on one of them keeps them all: they tell one case."""
+    first = run.original_id or run.pk
+    return [first, *follows(tenant_id, first)]
+
+
+def _destroy(run: Run, key: ContentKey | None, why: str, *, by: Actor, now: datetime) -> int:
+    """The key, and what lies under no key. Returns how many rows of before stay in clear."""
     if key is not None:
-        key.wrapped, key.erased_at = None, clock()
+        key.wrapped, key.erased_at = None, now
         key.save(update_fields=["wrapped", "erased_at"])
-    Evidence.objects.filter(tenant_id=tenant_id, proposal__run_id=run_id).update(content=None)
-    Delivery.objects.filter(tenant_id=tenant_id, run_id=run_id, body__isnull=False).update(body=None)
-    left = _left_plain(tenant_id, run_id)
+    Evidence.objects.filter(tenant_id=run.tenant_id, proposal__run_id=run.pk).update(content=None)
+    Delivery.objects.filter(tenant_id=run.tenant_id, run_id=run.pk, body__isnull=False).update(body=None)
+    left = _left_plain(run.tenant_id, run.pk)
     record(
-        by=by, kind="run.content_erased", tenant_id=tenant_id, subject_type="run", subject_id=run_id, run_id=run_id,
-        reason=why[:500], body={"left_plain": left},
+        by=by, kind="run.content_erased", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk,
+        run_id=run.pk, reason=why[:500], body={"left_plain": left},
     )  # fmt: skip
-    return Erasure(done=True, left_plain=left)
+    return left
 
 
-def _is_in_use(run: Run) -> bool:
+def is_in_use(run: Run) -> bool:
     """Whether anything of it may still be read by code that acts: itself, its orders, its packets, its replays."""
     if run.status not in RunStatus.final_states or with_open_stops([run.pk]):
         return True
@@ -167,7 +190,7 @@ def _record_hold(tenant_id: UUID, run_id: UUID, kind: str, reason: str, by: Acto
 # -- retention ----------------------------------------------------------------------------------------------------
 
 
-_DUE: Final = """
+_DUE: Final = f"""
     SELECT k.tenant_id, k.run_id, k.created_at
     FROM common_contentkey k
     JOIN workflows_run r ON r.tenant_id = k.tenant_id AND r.id = k.run_id
@@ -176,8 +199,9 @@ _DUE: Final = """
         AND k.created_at < clock_timestamp() - make_interval(secs => %(shortest)s)
         AND coalesce(w.seconds, %(default)s) > 0
         AND r.finished_at < clock_timestamp() - make_interval(secs => coalesce(w.seconds, %(default)s))
+        AND NOT EXISTS (SELECT FROM workflows_legalhold h WHERE {COVERS})
     ORDER BY k.created_at LIMIT %(limit)s
-"""
+"""  # noqa: S608 - our own text
 _BEGINNING: Final = datetime.fromisoformat("0001-01-02T00:00:00+00:00")
 
 
@@ -196,71 +220,42 @@ def erase_due(*, by: Actor, clock: Clock, limit: int = PER_ROUND) -> int:
 
 def _erase_if_over(tenant_id: UUID, run_id: UUID, *, by: Actor, clock: Clock) -> bool:
     try:
-        return _erase(tenant_id, run_id, "retention", by=by, clock=clock).done
+        return _erase(tenant_id, run_id, "retention", by=by, clock=clock, alone=True).done
     except (ContentInUse, ContentOnHold):
         return False  # another round asks again
 
 
-def _due(limit: int) -> Iterator[tuple[UUID, UUID, datetime]]:
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """How long contents are kept, in seconds: by workflow, and for all others; zero is for ever."""
+
+    own: Mapping[str, float]
+    default: float
+
+    def of(self, workflow: str) -> float:
+        return self.own.get(workflow, self.default)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"names": list(self.own), "seconds": list(self.own.values()), "default": self.default}
+
+    @property
+    def shortest(self) -> float:
+        return min(span for span in (*self.own.values(), self.default) if span > 0)
+
+
+def spans() -> Spans | None:
+    """None where nothing is ever due."""
     default = float(settings.PLACET_RETENTION_DAYS * 86_400)
     own = {flow.name: flow.contract.retention for flow in registry.workflows()}
-    spans = {name: span.total_seconds() for name, span in own.items() if span is not None}
-    positive = [span for span in (*spans.values(), default) if span > 0]
-    if not positive:
+    found = Spans({name: span.total_seconds() for name, span in own.items() if span is not None}, default)
+    return found if any(span > 0 for span in (*found.own.values(), default)) else None
+
+
+def _due(limit: int) -> Iterator[tuple[UUID, UUID, datetime]]:
+    of_workflow = spans()
+    if of_workflow is None:
         return
+    more = {"limit": limit, "shortest": of_workflow.shortest, "after": _Place.after}
     with connection.cursor() as cursor:
-        cursor.execute(_DUE, {
-            "names": list(spans), "seconds": list(spans.values()), "default": default, "limit": limit,
-            "shortest": min(positive), "after": _Place.after,
-        })  # fmt: skip
+        cursor.execute(_DUE, of_workflow.parameters() | more)
         yield from cursor.fetchall()
-
-
-# -- wrapping keys --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrapped:
-    """``left``: keys that none of the wrapping keys opens, and which stay as they are."""
-
-    done: int
-    left: int
-
-
-def rewrap_keys(*, by: Actor, batch: int = 500) -> Rewrapped:
-    """Wrap every run's key that another wrapping key holds under the current one. No content moves.
-
-    A key that somebody has locked just now is waited for: when this returns, no other than ``left`` needs an old one.
-    """
-    done, left, after = 0, 0, UUID(int=0)
-    while True:
-        some, not_opened, last = _rewrap_some(batch, after, by=by)
-        done, left = done + some, left + not_opened
-        if last is None:
-            return Rewrapped(done, left)
-        after = last
-
-
-@action
-def _rewrap_some(batch: int, after: UUID, *, by: Actor) -> tuple[int, int, UUID | None]:
-    old = ContentKey.objects.select_for_update(of=("self",)).filter(wrapped__isnull=False, pk__gt=after)
-    rows = list(old.exclude(wrapped_with=content_keys.current_name()).order_by("pk")[:batch])
-    tenants: Counter[UUID] = Counter(row.tenant_id for row in rows if _rewrap(row))
-    for tenant_id, count in tenants.items():
-        record(
-            by=by, kind="tenant.content_keys_rewrapped", tenant_id=tenant_id, subject_type="tenant",
-            subject_id=tenant_id, body={"keys": count, "wrapped_with": content_keys.current_name()},
-        )  # fmt: skip
-    return tenants.total(), len(rows) - tenants.total(), rows[-1].pk if rows else None
-
-
-def _rewrap(row: ContentKey) -> bool:
-    """One that does not open, because its wrapping key is not here or it is damaged, keeps no other from its turn."""
-    assert row.wrapped is not None
-    try:
-        row.wrapped = content_keys.rewrapped(row.tenant_id, row.run_id, bytes(row.wrapped))
-    except (KeyUnknown, SealBroken):
-        return False
-    row.wrapped_with = content_keys.wrapped_with(row.wrapped)
-    row.save(update_fields=["wrapped", "wrapped_with"])
-    return True

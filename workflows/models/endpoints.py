@@ -156,6 +156,11 @@ class Delivery(TenantRow):
         ]
         indexes = [
             models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="workflows_delivery_due"),
+            models.Index(
+                fields=["ended_at"],
+                condition=Q(outcome="quarantined", body__isnull=False),
+                name="workflows_delivery_erasable",
+            ),
             models.Index(fields=["endpoint", "-received_at"], name="workflows_delivery_newest"),
             models.Index(
                 fields=["tenant", "run_id"],

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from access.management.operator import at_the_console
 from common import content_keys
-from workflows.actions.erasing import rewrap_keys
+from workflows.actions.rewrapping import rewrap_keys
 
 
 class Command(BaseCommand):
