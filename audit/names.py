@@ -20,6 +20,16 @@ def names_of(actors: Iterable[str]) -> dict[str, str]:
     return {actor: str(people[ident]) for actor, ident in ids.items() if ident in people}
 
 
+def said_in(tenant_id: UUID, actor: str) -> str:
+    """An actor that somebody asks for: a person of the tenant by name, everybody else as it was asked."""
+    ident = person_id(actor)
+    if ident is None:
+        return actor
+    people = get_user_model()._default_manager
+    found = people.filter(pk=ident, memberships__tenant_id=tenant_id).first()
+    return visible(str(found)) if found is not None else actor
+
+
 def person_id(actor: str) -> UUID | None:
     """The user id in ``user:<uuid>``; None for every other actor."""
     if not actor.startswith(PERSON):

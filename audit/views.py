@@ -18,6 +18,7 @@ from audit.checks import check_chain
 from audit.detail import event_detail
 from audit.filters import TABS, HistoryFilter
 from audit.models import Event
+from audit.names import said_in
 from audit.panel import chain_panel
 from audit.proof_panel import proof_panel
 from audit.readers import for_history_readers, may_read_history, reader_actor
@@ -53,12 +54,13 @@ def _history(request: HttpRequest) -> HttpResponse:
         "form": form, "rows": rows, "older": _address(request, cursor=older) if older else "",
         "newest": "" if first else _address(request),
         "tokens": [
-            {"word": word, "value": value, "without": _address(request, **{name: ""})}
+            {"word": word, "value": said_in(tenant_id, value) if name == "actor" else value,
+             "without": _address(request, **{name: ""})}
             for name, word, value in form.tokens()
         ],
         "tabs": [
-            {"word": word, "href": _address(request, kind=kind), "current": request.GET.get("kind", "") == kind}
-            for kind, word in TABS.items()
+            {"word": word, "href": _address(request, **_asking(kinds)), "current": _is_asked(request, kinds)}
+            for kinds, word in TABS.items()
         ],
         "more": any(request.GET.get(name) for name in EXACT),
         "asked": form.asked_again, "limit": LIMIT,
@@ -117,6 +119,14 @@ def _page(
     except BadCursor:
         cursor, page = "", cursors.page(found, list_name="events")
     return event_rows(page.rows), page.next_cursor, not cursor
+
+
+def _asking(kinds: str) -> dict[str, str]:
+    return {"kind": "", "kinds": kinds} if " " in kinds else {"kind": kinds, "kinds": ""}
+
+
+def _is_asked(request: HttpRequest, kinds: str) -> bool:
+    return all(request.GET.get(name, "") == value for name, value in _asking(kinds).items())
 
 
 def _address(request: HttpRequest, **changed: str) -> str:

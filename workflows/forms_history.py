@@ -6,13 +6,13 @@ from typing import Any, Final
 from django import forms
 
 from audit.asking import STRETCHES, AskingForm, instant, text
-from workflows.let_through import Asked
+from workflows.let_through import DEPUTY, Asked
 
 LABELS: Final = {
     "person": "Person", "automation": "Automation", "workflow": "Workflow", "policy": "Policy version",
     "operation": "Operation", "target": "Target", "via": "By", "when": "Decided", "since": "From", "until": "Until",
 }  # fmt: skip
-BY: Final = {"people": "People", "rule": "A rule alone"}
+BY: Final = {"people": "People", "rule": "A rule alone", DEPUTY: "Deputies, in somebody's stead"}
 
 
 class LetThroughForm(AskingForm):

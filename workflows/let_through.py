@@ -19,6 +19,8 @@ from workflows.models import Command
 
 MOST_PEOPLE: Final = 50
 MOST_COUNTED: Final = 10_000
+DEPUTY: Final = "deputy"
+"""Asks for what was approved in somebody's stead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +64,9 @@ def let_through(tenant_id: UUID, asked: Asked) -> QuerySet[Proposal]:
         found = found.filter(proposed_by__in=names)
     if asked.target:
         found = found.filter(Q(target__iexact=asked.target) | Q(target__iendswith=f":{asked.target}"))
-    if asked.person:
-        found = found.filter(pk__in=_approvals(tenant_id, user_id__in=_people(tenant_id, asked.person)))
-    if asked.via:
+    if asked.person or asked.via == DEPUTY:
+        found = found.filter(pk__in=_approvals(tenant_id, asked))
+    if asked.via and asked.via != DEPUTY:
         by_rule = Exists(Decision.objects.filter(proposal=OuterRef("pk"), replaced_at=None).exclude(rule=""))
         found = found.filter(by_rule if asked.via == "rule" else ~by_rule)
     return found.order_by("-created_at", "-id")
@@ -90,11 +92,18 @@ def passed(proposals: Sequence[Proposal]) -> list[Passed]:
     ]  # fmt: skip
 
 
-def _approvals(tenant_id: UUID, **whose: object) -> QuerySet[Decision]:
-    standing = Decision.objects.filter(
-        tenant_id=tenant_id, kind=DecisionKind.APPROVE, replaced_at__isnull=True
-    )
-    return standing.filter(**whose).values("proposal_id")  # type: ignore[return-value]
+def _approvals(tenant_id: UUID, asked: Asked) -> QuerySet[Decision]:
+    """The votes that are meant. As deputies: of whoever voted, and of whoever they stood in for."""
+    found = Decision.objects.filter(tenant_id=tenant_id, kind=DecisionKind.APPROVE, replaced_at__isnull=True)
+    whose = Q()
+    if asked.person:
+        people = _people(tenant_id, asked.person)
+        whose = Q(user_id__in=people)
+        if asked.via == DEPUTY:
+            whose |= Q(in_stead_of_id__in=people)
+    if asked.via == DEPUTY:
+        whose &= Q(in_stead_of__isnull=False)
+    return found.filter(whose).values("proposal_id")  # type: ignore[return-value]
 
 
 def _people(tenant_id: UUID, words: str) -> list[UUID]:

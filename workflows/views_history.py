@@ -11,6 +11,8 @@ from django.views.decorators.cache import never_cache
 
 from access.models import Membership
 from approvals.models import Proposal
+from audit.finding import as_uuid
+from audit.names import PERSON, said_in
 from audit.readers import for_history_readers, reader_actor
 from audit.taking import LIMIT, TooMany, Wanted, take_along
 from audit.views_taking import refuse, wanted_form
@@ -49,7 +51,8 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
 def passed_list(request: HttpRequest) -> HttpResponse:
     """Everything that a person, an automation, a policy version, … let through, and what became of it."""
     form, cursor = LetThroughForm(request.GET), request.GET.get("cursor", "")
-    found = let_through(membership_of(request).tenant_id, form.asked(db_clock()))
+    tenant_id = membership_of(request).tenant_id
+    found = let_through(tenant_id, form.asked(db_clock()))
     try:
         page: cursors.Page[Proposal] = cursors.page(found, list_name=LIST, cursor=cursor)
     except BadCursor:
@@ -60,7 +63,7 @@ def passed_list(request: HttpRequest) -> HttpResponse:
         "count": f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}",
         "one": count == 1, "more": any(request.GET.get(name) for name in ("since", "until", "policy", "automation")),
         "tokens": [
-            {"word": word, "value": value, "without": _address(request, **{name: ""})}
+            {"word": word, "value": _said(tenant_id, name, value), "without": _address(request, **{name: ""})}
             for name, word, value in form.tokens()
         ],
         "asked": form.asked_again, "limit": LIMIT,
@@ -86,6 +89,13 @@ def take(request: HttpRequest) -> HttpResponseBase:
         return take_along(wanted, COLUMNS, lines, by=reader_actor(request))
     except (TooMany, RateLimited) as refused:
         return refuse(request, refused, reverse("explorer:let_through"))
+
+
+def _said(tenant_id: UUID, name: str, value: str) -> str:
+    """People by their names, however they were asked for."""
+    ident = as_uuid(value.removeprefix(PERSON)) if name == "person" else None
+    named = said_in(tenant_id, f"{PERSON}{ident}") if ident else value
+    return value if named.startswith(PERSON) else named
 
 
 def _address(request: HttpRequest, **changed: str) -> str:

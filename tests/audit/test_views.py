@@ -282,3 +282,33 @@ def test_reading_changes_nothing(auditor: Client, tenant: Tenant) -> None:
         page(auditor, address)
         assert auditor.post(address).status_code == 405
     assert (Event.objects.count(), Seal.objects.count()) == before
+
+
+def test_each_tab_lists_what_it_says_and_nothing_else(tenant: Tenant, auditor: Client) -> None:
+    kinds = (
+        "membership.roles_set",
+        "absence.noted",
+        "packet.exported",
+        "chain.exported",
+        "legal_hold.placed",
+    )
+    made = {kind: str(write(tenant, kind).pk) for kind in kinds}
+    html = page(auditor, "/history/")
+    for word, wanted in (
+        ("Rights", {"membership.roles_set", "absence.noted"}), ("Taken along", {"packet.exported", "chain.exported"}),
+        ("Erased, kept", {"legal_hold.placed"}),
+    ):  # fmt: skip
+        tab = re.search(rf'<a href="([^"]*)">{word}</a>', html)
+        assert tab is not None, word
+        answer = page(auditor, tab[1].replace("&amp;", "&"))
+        assert {*listed(answer)} & {*made.values()} == {made[kind] for kind in wanted}
+        assert re.search(rf'aria-current="page">{word}</a>', answer)
+        back = re.search(r'<a href="([^"]*)">Everything</a>', answer)
+        assert back is not None
+        assert {*made.values()} <= {*listed(page(auditor, back[1].replace("&amp;", "&")))}
+
+
+def test_a_person_who_is_asked_for_is_named(tenant: Tenant, auditor: Client) -> None:
+    ada = factories.make_user(tenant, "ada", display_name="Ada Lind")
+    html = page(auditor, f"/history/?actor=user:{ada.pk}")
+    assert "<b><bdi>Ada Lind</bdi></b>" in html

@@ -9,8 +9,9 @@ import pytest
 from django.test import Client
 
 from access.enums import Role
+from approvals.models import Decision
 from audit.models import Event
-from tests import factories
+from tests import factories, rows
 from tests.browser.desks import REFUSED
 from tests.database import captured_queries, statements
 from tests.workflows.conftest import Desk
@@ -146,3 +147,42 @@ def test_the_list_is_taken_along_whole_and_written_down(desk: Desk, auditor: Cli
     event = Event.objects.get(kind="history.exported")
     assert event.body == {"list": "let-through", "as": "csv", "count": 1, "filters": {"person": "ben"}}
     assert answer.headers["Content-Disposition"] == 'attachment; filename="let-through.csv"'
+
+
+def test_what_somebody_approved_in_anothers_stead_is_found_by_both_names(desk: Desk, auditor: Client) -> None:
+    xan, ada = (
+        factories.make_user(desk.tenant, "xan", display_name="Xan Oduya"),
+        factories.make_user(desk.tenant, "alma", display_name="Alma Lind"),
+    )
+    mine, own = (
+        factories.make_proposal(
+            factories.make_run(desk.tenant), status="approved", target=f"order:{n}", business_key=f"hmac:{n}"
+        )
+        for n in (1, 2)
+    )
+    rows.decision_row(
+        mine, xan, in_stead_of=ada, group=factories.make_group(desk.tenant), performed_by=f"user:{xan.pk}"
+    ).save()
+    rows.decision_row(own, xan, performed_by=f"user:{xan.pk}").save()
+    assert listed(auditor, via="deputy")[1] == ["order:1"]
+    for person in ("xan", "alma", str(xan.pk), f"user:{ada.pk}"):
+        assert listed(auditor, via="deputy", person=person)[1] == ["order:1"], person
+    assert listed(auditor, via="deputy", person="ben")[0] == 0
+    assert listed(auditor, person="xan")[0] == 2
+    assert listed(auditor, person="alma")[0] == 0
+
+
+def test_a_person_is_named_and_leads_to_what_else_they_let_through(desk: Desk, auditor: Client) -> None:
+    desk.decide(desk.proposed(order="2"), user=desk.ben)
+    passed = f"{ADDRESS}?person={desk.ben.pk}"
+    assert f'href="{passed}"' in auditor.get(ADDRESS).content.decode()
+    run = Decision.objects.get(user=desk.ben).proposal.run_id
+    assert f'href="{passed}"' in auditor.get(f"/history/runs/{run}/").content.decode()
+    page = listed(auditor, person=str(desk.ben.pk))[2]
+    assert ("Person: ben" in page, f"Person: {desk.ben.pk}" in page) == (True, False)
+
+
+def test_nobody_of_another_organisation_is_named(desk: Desk, auditor: Client) -> None:
+    stranger = factories.make_user(factories.make_tenant("quay"), "stan", display_name="Stan Secret")
+    assert "Stan Secret" not in listed(auditor, person=str(stranger.pk))[2]
+    assert "Stan Secret" not in auditor.get("/history/", {"actor": f"user:{stranger.pk}"}).content.decode()

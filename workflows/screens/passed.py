@@ -30,11 +30,19 @@ NEVER_SENT: Final = StateUi("mute", "ban", "Never sent")
 
 
 @dataclass(frozen=True, slots=True)
+class Voter:
+    """Whose yes it was, and where everything stands that they let through."""
+
+    text: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class PassedRow:
     """One approved version."""
 
     at: datetime | None
-    who: tuple[str, ...]
+    who: tuple[Voter, ...]
     summary: str
     target: str
     operation: str
@@ -61,7 +69,8 @@ def passed_lines(found: QuerySet[Proposal]) -> Generator[dict[str, Any]]:
         while some := list(islice(proposals, _BATCH)):
             for row in passed_rows(passed(some)):
                 yield {
-                    "decided_at": row.at.isoformat() if row.at else None, "approved_by": ", ".join(row.who),
+                    "decided_at": row.at.isoformat() if row.at else None,
+                    "approved_by": ", ".join(one.text for one in row.who),
                     "summary": row.summary, "target": row.target, "operation": row.operation, "policy": row.policy,
                     "proposed_by": row.proposed_by, "became": row.ui.word, "why": row.became,
                     "taken_back": row.taken_back, "run_id": row.run_id, "proposal": row.proposal_href,
@@ -83,12 +92,17 @@ def _row(one: Passed, proposed_by: str) -> PassedRow:
     )  # fmt: skip
 
 
-def _voter(vote: Decision) -> str:
+def _voter(vote: Decision) -> Voter:
     if not vote.user:
         version = f", version {vote.rule_version}" if vote.rule_version is not None else ""
-        return f"rule {visible(vote.rule)}{version}"
+        return Voter(f"rule {visible(vote.rule)}{version}", f"{reverse('explorer:let_through')}?via=rule")
     stead = f" for {visible(str(vote.in_stead_of))}" if vote.in_stead_of else ""
-    return f"{visible(str(vote.user))}{stead}"
+    return Voter(f"{visible(str(vote.user))}{stead}", passed_by(vote))
+
+
+def passed_by(vote: Decision) -> str:
+    """Where everything stands that this person let through; of a rule nothing."""
+    return f"{reverse('explorer:let_through')}?person={vote.user_id}" if vote.user_id else ""
 
 
 def became_of(one: Passed) -> tuple[StateUi, str]:

@@ -17,6 +17,7 @@ from common.disclosure import Recipient, disclosed, hides
 from common.display import visible
 from common.sealed import readable
 from common.states_ui import Tone
+from workflows.screens.passed import passed_by
 
 MOST_FIELDS: Final = 300
 LONGEST: Final = 4_000
@@ -65,6 +66,8 @@ class Vote:
     said: str
     at: datetime
     replaced_at: datetime | None
+    passed_href: str
+    """Where everything stands that this person let through."""
 
 
 def before_of(proposal: Proposal, to: Recipient) -> Before:
@@ -104,7 +107,7 @@ def vote_of(vote: Decision, view_parts: Sequence[str], *, words: bool) -> Vote:
         tone=tone, icon=icon, text=f"{visible(name_of(vote))} {word}", capacity=_capacity(vote), digest=vote.digest,
         view_digest=vote.view_digest, parts=_parts(vote, len(shown), len(view_parts)),
         acknowledged=tuple(visible(one) for one in vote.acknowledged), code=visible(code_word(vote.reason_code)),
-        said=_own(vote, words=words), at=vote.at, replaced_at=vote.replaced_at,
+        said=_own(vote, words=words), at=vote.at, replaced_at=vote.replaced_at, passed_href=passed_by(vote),
     )  # fmt: skip
 
 
