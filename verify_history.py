@@ -22,13 +22,14 @@ import binascii
 import email
 import email.policy
 import hashlib
+import io
 import json
 import re
 import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -60,6 +61,8 @@ FILES: Final = (
     "tables.jsonl", "keys.txt",
 )  # fmt: skip
 LONGEST_EVENT, LONGEST_LINE, LONGEST_FILE, MOST_MEMBERS = 1_000_000, 16_000_000, 4_000_000, 200_000
+LONGEST_NOTE, LONGEST_KEY, LONGEST_NAME = 64_000, 4_096, 100
+"""Of a checkpoint that came along, of a passkey's public key, and of what a row is called by."""
 CLOCKS_DIFFER: Final = timedelta(seconds=2)
 """The signer's clock and the database's; a bundle made in that time may be older than what was signed then."""
 WHILE_IT_IS_DONE: Final = timedelta(seconds=60)
@@ -314,7 +317,7 @@ class Checkpoint:
 
 _NOTE: Final = re.compile(
     r"(placet/(?P<tenant>[0-9a-f-]{36})\n(?P<size>0|[1-9][0-9]{0,17})\n(?P<root>[A-Za-z0-9+/]{43}=)\n"
-    r"time (?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\nhead (?P<head>[0-9a-f]{64})\n(?P<more>(?:[^\n]+\n)*))\n"
+    r"time (?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\nhead (?P<head>[0-9a-f]{64})\n(?P<more>(?:[^\n]+\n){0,20}))\n"
     r"(?P<signatures>(?:— [^\n]+(?:\n|\Z))+)"
 )
 
@@ -370,11 +373,15 @@ def _texts(raw: bytes) -> Iterator[str]:
     if raw.lstrip().startswith(b"{"):
         yield from _strings(raw)
     if b"\nContent-T" in raw or raw.startswith(b"Content-T"):
-        mail = email.message_from_bytes(raw, policy=email.policy.default)
-        for part in mail.walk():
-            if not part.is_multipart():
-                body = part.get_payload(decode=True)
-                yield body.decode(errors="replace") if isinstance(body, bytes) else ""
+        with suppress(Exception):  # it is no mail, whatever it looks like
+            yield from list(_parts(raw))
+
+
+def _parts(raw: bytes) -> Iterator[str]:
+    for part in email.message_from_bytes(raw, policy=email.policy.default).walk():
+        if not part.is_multipart():
+            body = part.get_payload(decode=True)
+            yield body.decode(errors="replace") if isinstance(body, bytes) else ""
 
 
 def _strings(raw: bytes) -> Iterator[str]:
@@ -423,6 +430,8 @@ _CURVES: Final = {
 
 def signed_by_cose(key: bytes, signature: bytes, data: bytes) -> bool | None:
     """Whether this COSE key (ES256/384/512, EdDSA, RS256, PS256) signed the data; None for another kind of key."""
+    if len(key) > LONGEST_KEY:
+        return None  # reading one, and reckoning with it, would take as long as somebody likes
     try:
         said, rest = read_cbor(key)
         if rest or not isinstance(said, dict):
@@ -515,6 +524,11 @@ class Bundle:
         """Raises NotHeld for a member that no export makes."""
         if len(self.names) > MOST_MEMBERS:
             raise Unreadable("The bundle has more members than any export makes.")
+        members = self._zip.infolist() if self._zip else ()
+        if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in members):
+            raise Unreadable(
+                "The bundle cannot be read: no export compresses like this. Pack it anew, with deflate."
+            )
         strange = sorted(name for name in self.names if not _is_known(name))
         if strange:
             raise NotHeld("member", f"The bundle has a member that no export makes: {shown(strange[0])}.")
@@ -531,11 +545,11 @@ class Bundle:
     def has(self, name: str) -> bool:
         return name in self.names
 
-    def whole(self, name: str) -> bytes:
+    def whole(self, name: str, longest: int = LONGEST_FILE) -> bytes:
         """A small member. Raises Unreadable where it is missing or too large."""
         with self._open(name) as file:
-            found = file.read(LONGEST_FILE + 1)
-        if len(found) > LONGEST_FILE:
+            found = file.read(longest + 1)
+        if len(found) > longest:
             raise Unreadable(f"{name} is larger than any export makes it.")
         return found
 
@@ -869,8 +883,8 @@ class Story:
         try:
             if tell is not None:
                 tell(ident, document, body)
-        except (ValueError, TypeError):
-            raise NotHeld("line", "The event has a member of the wrong type.") from None
+        except (ValueError, TypeError, KeyError, OverflowError):
+            raise NotHeld("line", "The event lacks a member, or has one of the wrong type.") from None
         if thing == "command" and "effect" in body and ident in self.commands:
             self.commands[ident].ends = {name: body.get(name) for name in ENDS}
 
@@ -1153,8 +1167,9 @@ class Contents:
     def _take(self, line: dict[str, Any], name: str, domain: bytes, where: str) -> None:
         digest, stored = str(line.get("digest")), line.get(name)
         known: dict[str, Any] = self.contracts if name == "contract" else self.views
-        if digest in known:
-            raise NotHeld("content", f"A {name} is there twice.", where=where)
+        if digest in known or re.fullmatch(r"[0-9a-f]{64}", digest) is None:
+            what = "is there twice" if digest in known else "has no digest"
+            raise NotHeld("content", f"A {name} {what}.", where=where)
         if type(line.get("erased")) is not bool or (line["erased"] and stored is not None):
             raise NotHeld("content", f"A {name} is called neither here nor gone.", where=where)
         if line.get("damaged"):
@@ -1229,6 +1244,8 @@ class Rows:
     def take(self, row: dict[str, Any]) -> None:
         """Raises NotHeld, without its place."""
         table, ident = str(row.get("table")), str(row.get("id"))
+        if len(table) > LONGEST_NAME or len(ident) > LONGEST_NAME:
+            raise NotHeld("row", f"No export makes a row called like this: {shown(table)} {shown(ident)}.")
         seen = self.seen.setdefault(table, set())
         if ident in seen:
             raise NotHeld("row", f"The {shown(table)} {shown(ident)} is there twice.")
@@ -1584,9 +1601,8 @@ class Verifier:
     def _along(self) -> Iterator[Checkpoint]:
         for name in self.bundle.names:
             if name.startswith("checkpoints/"):
-                yield from checkpoints_in(
-                    self.bundle.whole(name).decode(errors="replace"), self.keys, name, outside=False
-                )
+                note = self.bundle.whole(name, LONGEST_NOTE).decode(errors="replace")
+                yield from checkpoints_in(note, self.keys, name, outside=False)
 
     def run(self) -> Report:
         self._breaks()
@@ -1780,6 +1796,11 @@ def verify(
         report.code, report.lacks = INCOMPLETE, [*report.lacks, str(error)]
     except NO_BUNDLE as error:
         report.code, report.lacks = INCOMPLETE, [f"The bundle cannot be read: {shown(error)}."]
+    except Exception as error:  # noqa: BLE001 - whatever somebody put into it, the answer is a sentence
+        says = (
+            f"This program cannot go on with the bundle ({type(error).__name__}): take none of it as proven."
+        )
+        report.code, report.lacks = INCOMPLETE, [*report.lacks, says]
     if verifier is not None:
         report.facts = verifier.facts()
     return report
@@ -1828,9 +1849,9 @@ def said(report: Report) -> str:
 
 
 def _instant(text: str) -> str:
-    """A time as checkpoints say it. Raises ValueError for any other text."""
-    datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    return text
+    """A time as checkpoints say it, so that texts compare as times do. Raises ValueError for what is none."""
+    found = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    return found.isoformat().replace("+00:00", "Z")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -1878,6 +1899,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signed=options.signed,
         as_of=options.as_of or "",
     )
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, a file name be no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write(json.dumps(report.as_json()) + "\n" if options.json else said(report))
     return report.code
 
