@@ -87,6 +87,13 @@ def _is_application() -> bool:
     return hasattr(connections[DEFAULT_DB_ALIAS], "end_reading")
 
 
+def begin_reading() -> None:
+    """Begin it now, where it would begin with the next read: for several reads that go to the database together."""
+    connection: DatabaseWrapper | Any = connections[DEFAULT_DB_ALIAS]
+    if _is_application():
+        connection.begin_reading()
+
+
 def end_reading() -> None:
     """End the transaction in which this request reads: before it waits for something. The next read begins another."""
     connection: DatabaseWrapper | Any = connections[DEFAULT_DB_ALIAS]

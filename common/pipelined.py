@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.db import connection, models
 
 from common.clock import Clock, db_clock
+from common.dbroles import begin_reading
 from common.prepared import Reading, cursor, healthy
 
 R = TypeVar("R")
@@ -50,8 +51,14 @@ def then(question: Question[R], make: Callable[[R], Made]) -> Question[Made]:
     return Question(question.sql, question.parameters, lambda rows: make(question.read(rows)))
 
 
+def first_of(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Question[Any]:
+    """The first column of the first row; None where there is none."""
+    return Question(sql, parameters, lambda rows: rows[0][0] if rows else None)
+
+
 def ask(*questions: Question[Any]) -> list[Any]:
     """The answers, in the order of the questions."""
+    begin_reading()
     with ExitStack() as stack:
         running = [stack.enter_context(cursor()) for _ in questions]
         with pipeline():

@@ -121,6 +121,21 @@ def insert(
     return inserted
 
 
+def insert_all(rows: Sequence[Row]) -> list[Row]:
+    """Insert these new rows of one model with one statement, one after the other as far as unique indexes go."""
+    if not rows:
+        return []
+    fields = rows[0]._meta.concrete_fields
+    places = tuple("%s" for _ in fields)
+    more = f", ({', '.join(places)})" * (len(rows) - 1)
+    with cursor() as running:
+        values = [_value_of(row, field, add=True) for row in rows for field in fields]
+        running.execute(_insert(type(rows[0]), places) + more, values)
+    for row in rows:
+        row._state.adding, row._state.db = False, "default"  # noqa: SLF001 - as Django's own `save`
+    return list(rows)
+
+
 def update(row: models.Model, names: Sequence[str] = ()) -> None:
     """Save these fields of a row that is there, or all of them. For rows that this transaction has locked."""
     fields = _fields(type(row), tuple(names))

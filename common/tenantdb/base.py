@@ -37,6 +37,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._send(end + _begin(tenant))
 
     # --- reading outside of them --------------------------------------------------------------
+    def begin_reading(self) -> None:
+        """Begin the reading transaction, if there is a tenant to read for and no other transaction is open."""
+        tenant = current_tenant()
+        if tenant is None or self.in_atomic_block:
+            return
+        self.close_if_health_check_failed()
+        self.ensure_connection()  # it is not in autocommit before
+        if self.autocommit:
+            self._begin_reading(tenant)
+
     def end_reading(self) -> None:
         """Commit the reading transaction, if there is one."""
         if self._is_reading():
