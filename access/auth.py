@@ -6,12 +6,9 @@ Both raise `Refused`; the API turns that into a problem document. Neither writes
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Q, QuerySet
-from django.db.models.functions import Now
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 from ninja.security.base import AuthBase
@@ -21,6 +18,7 @@ from access import tokens
 from access.enums import Scope
 from access.models import Agent, ApiToken, Membership
 from access.policies import NotAMember, check_agent_usable
+from access.token_rows import TokenRow, usable
 from access.usage import usage
 from audit.actors import Actor, Owner, Via
 from audit.principals import NotSignedIn, ScopeMissing, principal_of, require_scope
@@ -118,9 +116,10 @@ class TokenAuth(HttpBearer):
         return principal
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal | None:
-        row = _valid(token)
-        if row is None:
+        found = _valid(token)
+        if found is None:
             return None
+        row = found.token
         bind_tenant(row.tenant_id)
         # A GET changes nothing, and no request waits for this: it is collected, and written beside all requests.
         usage.note(row.tenant_id, row.id)
@@ -131,7 +130,7 @@ class TokenAuth(HttpBearer):
             scopes=frozenset(Scope(scope) for scope in row.scopes),
             agent=row.agent,
             token=row,
-            behind=_behind(row),
+            behind=found.behind,
         )
         request.principal = principal  # type: ignore[attr-defined]
         return principal
@@ -141,47 +140,26 @@ def wait_as(request: HttpRequest, changed: Callable[[], bool], seconds: float) -
     """Wait for a change on behalf of who asked. Raises NotSignedIn for a token that ended while it waited."""
     wait_until(changed, seconds)
     token = getattr(principal_of(request), "token", None)
-    if token is not None and _usable(Q(pk=token.pk)) is None:
+    if token is not None and _usable("id", token.pk) is None:
         raise NotSignedIn
 
 
 @as_system()
-def _valid(text: str) -> ApiToken | None:
+def _valid(text: str) -> TokenRow | None:
     """By the system role: the token says which tenant it is."""
-    return _usable(Q(sha256=tokens.fingerprint(text))) if tokens.looks_like_token(text) else None
+    return _usable("sha256", tokens.fingerprint(text)) if tokens.looks_like_token(text) else None
 
 
-def _usable(which: Q) -> ApiToken | None:
+def _usable(by: Literal["sha256", "id"], value: str | UUID) -> TokenRow | None:
     """The row of a token that is neither expired nor revoked and whose automation may work."""
-    current = ApiToken.objects.filter(revoked_at=None, expires_at__gt=Now())
-    # All accounts of the people behind it come along: no proposal of the automation costs a statement for them.
-    known = current.annotate(others=ArraySubquery(_same_people())).select_related("tenant", "agent")
-    row = known.filter(which).first()
+    row = usable(by, value)
     if row is None:
         return None
     try:
-        check_agent_usable(row.agent)
+        check_agent_usable(row.token.agent)
     except NotAMember:
         return None
     return row
-
-
-def _same_people() -> QuerySet[Membership, UUID]:
-    named = ("agent__acts_for_id", "agent__owner_id", "issued_by_id")
-    behind = Q(*(("user_id", OuterRef(OuterRef(name))) for name in named), _connector=Q.OR)
-    shared = Membership.objects.filter(
-        behind, tenant_id=OuterRef(OuterRef("tenant_id")), person_id__isnull=False
-    )
-    same = Membership.objects.filter(
-        tenant_id=OuterRef("tenant_id"), person_id__in=shared.values("person_id")
-    )
-    return same.values_list("user_id", flat=True)
-
-
-def _behind(token: ApiToken) -> tuple[UUID, ...]:
-    others: list[UUID] = token.others  # type: ignore[attr-defined]
-    named = {token.agent.acts_for_id, token.agent.owner_id, token.issued_by_id} - {None}
-    return tuple(sorted({*others, *named}))  # type: ignore[arg-type]
 
 
 class SessionAuth(AuthBase):
