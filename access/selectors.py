@@ -3,14 +3,14 @@
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from access.enums import Role
-from access.models import Agent, ApiToken, BreakGlass, Duty, Membership
+from access.models import Agent, ApiToken, BreakGlass, Membership
 from common.pipelined import Question
 from common.prepared import fetch
 from common.tx import require_transaction
@@ -167,12 +167,17 @@ def people_behind(agent: Agent, *holders: UUID | None) -> tuple[UUID, ...]:
     return tuple(sorted(accounts_of(agent.tenant_id, named)))  # type: ignore[arg-type]
 
 
-def on_duty(tenant_id: UUID, workflow: str, policy_version: int) -> frozenset[UUID]:
-    """Who owns this workflow or wrote this version of its policy: all their accounts. They do not decide on it."""
-    held = Duty.objects.filter(tenant_id=tenant_id, workflow=workflow, ended_at=None)
-    bound = held.filter(Q(policy_version=None) | Q(policy_version=policy_version))
-    found = frozenset(bound.values_list("user_id", flat=True))
-    return accounts_of(tenant_id, found) if found else found
+def duties_question(tenant_id: UUID, workflow: str, policy_version: int) -> Question[frozenset[UUID]]:
+    """Who owns this workflow or wrote this version of its policy. Under no account do they decide on it."""
+    return Question(
+        _DUTIES, [tenant_id, workflow, policy_version], lambda rows: frozenset(user for (user,) in rows)
+    )
+
+
+_DUTIES: Final = """
+    SELECT d.user_id FROM access_duty d WHERE d.tenant_id = %s AND d.workflow = %s AND d.ended_at IS NULL
+      AND (d.policy_version IS NULL OR d.policy_version = %s)
+"""
 
 
 def break_glass_of(tenant_id: UUID) -> BreakGlass | None:

@@ -1,19 +1,19 @@
 """What the API says and takes about proposals and decisions."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from approvals.enums import Asked, DecisionKind, Mode, ProposalStatus, ReasonCode, Remember
+from approvals.beside import beside
+from approvals.enums import DecisionKind, Mode, ProposalStatus, ReasonCode, Remember
 from approvals.models import Decision, Evidence, Proposal, Question
-from approvals.policies import standing_votes
-from approvals.selectors import duplicate_of, ended_because, shown_status
-from approvals.selectors_questions import answer_to, questions_of
+from approvals.selectors import ended_because, shown_status
+from approvals.selectors_questions import answer_to
 from audit.actors import Actor
-from audit.receipts import event_of_proposal
 from common.sealed import is_erased, readable
 from common.strictbody import Body
 
@@ -273,15 +273,15 @@ def next_action_of(status: str, mode: str) -> tuple[NextAction, int | None]:
     return "stop", None
 
 
-def line_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
-    """The members that a list shows."""
+def line_of(proposal: Proposal, now: datetime, votes: Sequence[Decision] | None = None) -> dict[str, Any]:
+    """The members that a list shows. ``votes``: those that stand, where somebody has read them already."""
     status = shown_status(proposal, now)
     action, retry_after = next_action_of(status, proposal.mode)
     same = (
         "id", "run_id", "step", "workflow", "operation", "operation_version", "version", "mode", "target", "summary",
         "digest", "material_digest", "proposed_by", "created_at", "decide_by", "needed", "state_version",
     )  # fmt: skip
-    standing = [vote for vote in proposal.decisions.all() if vote.replaced_at is None]
+    standing = [v for v in proposal.decisions.all() if v.replaced_at is None] if votes is None else votes
     return {name: getattr(proposal, name) for name in same} | {
         "status": status, "next_action": action, "retry_after": retry_after,
         "edited_by": f"user:{proposal.edited_by_id}" if proposal.edited_by_id else None,
@@ -291,26 +291,22 @@ def line_of(proposal: Proposal, now: datetime) -> dict[str, Any]:
 
 def proposal_of(proposal: Proposal, now: datetime, reader: Actor) -> dict[str, Any]:
     """The members of one proposal in full, for who reads it."""
-    line = line_of(proposal, now)
-    command = getattr(proposal, "command", None)
+    stands = beside(proposal)
+    line, contract = line_of(proposal, now, stands.votes), readable(proposal, "contract")
     same = (
         "view_digest", "workflow_version", "consequence", "execute_within_s", "execute_by", "decided_at", "ended_at",
     )  # fmt: skip
-    votes, contract = standing_votes(proposal), readable(proposal, "contract")
     return line | {name: getattr(proposal, name) for name in same} | {
         "contract": b64encode(contract or b"").decode(), "content_erased": is_erased(proposal),
-        "end_reason": ended_because(proposal, votes),
+        "end_reason": ended_because(proposal, stands.votes),
         "policy_version": proposal.policy["version"], "policy_rule": proposal.policy["rule"],
-        "supersedes": proposal.supersedes_id,
-        "superseded_by": proposal.successors.values_list("pk", flat=True).first(),
-        "duplicate_of": duplicate_of(proposal),
+        "supersedes": proposal.supersedes_id, "superseded_by": stands.superseded_by,
+        "duplicate_of": stands.duplicate_of, "command_id": stands.command_id, "event_id": stands.event_id,
         "still_needed": max(0, proposal.needed - line["votes"]) if line["status"] == S.PENDING else 0,
-        "command_id": command.pk if command is not None else None,
-        "decisions": [_vote(vote) for vote in votes], "event_id": event_of_proposal(proposal.tenant_id, proposal.pk),
-        "evidence": [_evidence(piece) for piece in proposal.evidence.all()],
+        "decisions": [_vote(vote) for vote in stands.votes],
+        "evidence": [_evidence(piece) for piece in stands.evidence],
         "questions": [
-            _question(row, words=reader.performed_by == proposal.proposed_by)
-            for row in questions_of(proposal) if row.of == Asked.PROPOSER
+            _question(row, words=reader.performed_by == proposal.proposed_by) for row in stands.questions
         ],
     }  # fmt: skip
 

@@ -27,6 +27,7 @@ from approvals.refusals import (
     TokenCannotDecide,
 )
 from audit.actors import Actor, Via
+from common.pipelined import Question, rows_of, then
 from common.prepared import Reading
 
 _STANDING_VOTES = Reading(Decision, "WHERE r.proposal_id = %s AND r.replaced_at IS NULL ORDER BY r.at, r.id")
@@ -173,7 +174,15 @@ def unconfirmed(digest: str) -> bool:
 
 def standing_votes(proposal: Proposal) -> list[Decision]:
     """The votes that have not been replaced, oldest first."""
-    votes = _STANDING_VOTES.rows(proposal.pk)
+    return _with(proposal, _STANDING_VOTES.rows(proposal.pk))
+
+
+def votes_question(proposal: Proposal) -> Question[list[Decision]]:
+    """The same, for who asks more on the same way."""
+    return then(rows_of(_STANDING_VOTES, proposal.pk), lambda votes: _with(proposal, votes))
+
+
+def _with(proposal: Proposal, votes: list[Decision]) -> list[Decision]:
     for vote in votes:
         vote.proposal = proposal
     return votes

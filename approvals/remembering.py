@@ -3,7 +3,7 @@ person says otherwise. For locked proposals, inside an action.
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from approvals.enums import DecisionKind, Remember
@@ -12,6 +12,7 @@ from approvals.recorded import note
 from approvals.refusals import PreviouslyRejected
 from audit.actors import Actor
 from common import prepared
+from common.pipelined import Question, first_of
 from common.tx import require_transaction
 
 
@@ -39,20 +40,29 @@ def remember(proposal: Proposal, vote: Decision, word: str, *, by: Actor, now: d
     note(proposal, "proposal.rejection_remembered", by=by, reason=vote.reason_code, body=body)
 
 
-def check_not_rejected(tenant_id: UUID, material_digest: str, *, proposed_by: str, now: datetime) -> None:
-    """Raises PreviouslyRejected while a rejection of exactly this action is remembered, with what may be said of it.
+def held_question(tenant_id: UUID, material_digest: str, now: datetime) -> Question[UUID | None]:
+    """The newest remembered rejection of exactly this action, which is in force now."""
+    return first_of(_HELD, [tenant_id, material_digest, now])
+
+
+def check_not_rejected(held: UUID | None, *, proposed_by: str) -> None:
+    """Raises PreviouslyRejected where a rejection is remembered, with what may be said of it.
 
     The words of whoever rejected it are for the side whose proposal it was, who had them before.
     """
     require_transaction()
-    held = Rejection.objects.filter(
-        tenant_id=tenant_id, material_digest=material_digest, lifted_at__isnull=True, until__gt=now
-    )
-    found = held.select_related("proposal").first()
-    if found is None:
+    if held is None:
         return
+    found = Rejection.objects.select_related("proposal").get(pk=held)
     theirs = found.proposal.proposed_by == proposed_by
     raise PreviouslyRejected(**told_of(found) | ({"reason": words_of(found)} if theirs else {}))
+
+
+_HELD: Final = """
+    SELECT r.id FROM approvals_rejection r
+    WHERE r.tenant_id = %s AND r.material_digest = %s AND r.lifted_at IS NULL AND r.until > %s
+    ORDER BY r.rejected_at DESC, r.id DESC LIMIT 1
+"""
 
 
 def told_of(rejection: Rejection) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from audit.models import Event, Seal
 from audit.selectors import stored_content
 from common.clock import Clock
 from common.errors import NotFound
+from common.pipelined import Question, first_of
 from common.rates import Rate, check_rate
 from common.signing import sign
 from common.strictjson import canonicalize
@@ -76,9 +77,14 @@ def event_of_decision(tenant_id: UUID, proposal_id: UUID, decision_id: UUID) -> 
     return Event.objects.get(tenant_id=tenant_id, pk=found)
 
 
-def event_of_proposal(tenant_id: UUID, proposal_id: UUID) -> UUID | None:
-    found = Event.objects.filter(tenant_id=tenant_id, subject_id=proposal_id, kind="proposal.made")
-    return found.values_list("pk", flat=True).first()
+def made_question(tenant_id: UUID, proposal_id: UUID) -> Question[UUID | None]:
+    """Which event says that it was made, for who asks more on the same way."""
+    return first_of(_MADE, [tenant_id, proposal_id])
+
+
+_MADE: Final = (
+    "SELECT id FROM audit_event WHERE tenant_id = %s AND subject_id = %s AND kind = 'proposal.made' LIMIT 1"
+)
 
 
 def events_of_decisions(tenant_id: UUID, proposal_id: UUID) -> dict[str, UUID]:

@@ -13,13 +13,14 @@ from access.actions_agents import require_may_propose
 from access.enums import Scope
 from approvals import api as approvals_api
 from approvals.api_schemas import ProposalOut, proposal_of
-from approvals.limits import check_open_limit
+from approvals.limits import check_open_limit, open_proposals
 from audit.principals import Principal, require_scope
 from common.clock import db_clock
 from common.digests import same
 from common.errors import InvalidInput
 from common.fields import ArgumentsRefused, DataClass
 from common.models import Tenant
+from common.pipelined import ask
 from common.problems import Problem
 from common.strictbody import EvidenceBody
 from common.strictjson import canonicalize
@@ -100,9 +101,10 @@ def _check_hash(tenant: Tenant, body: ProposalIn) -> None:
 
 def _check_not_too_many(principal: Principal, body: ProposalIn) -> None:
     """A request that came before is answered all the same, and a new version takes the place of an open one."""
-    source = body.source
-    known = api_reads.is_known_event(
-        principal.tenant.pk, body.workflow, source.system, source.event_id, body.key
+    source, tenant_id = body.source, principal.tenant.pk
+    known, open_ = ask(
+        api_reads.known_event(tenant_id, body.workflow, source.system, source.event_id, body.key),
+        open_proposals(tenant_id, principal.actor.performed_by),
     )
     if not known and body.supersedes is None:
-        check_open_limit(principal.tenant.pk, principal.actor.performed_by)
+        check_open_limit(open_)

@@ -1,5 +1,6 @@
 """Reads that only the API needs: pages by cursor, steps and results by address, and whether a run has moved."""
 
+from typing import Final
 from uuid import UUID
 
 from django.db import connection
@@ -7,7 +8,8 @@ from django.db.models import Q
 
 from common.cursors import PAGE, Page, page
 from common.errors import NotFound
-from workflows.models import Document, Run, SourceEvent, Step
+from common.pipelined import Question
+from workflows.models import Document, Run, Step
 from workflows.selectors import runs_newest_first
 
 
@@ -37,11 +39,15 @@ def get_result(tenant_id: UUID, ref: UUID) -> Document:
     return found
 
 
-def is_known_event(tenant_id: UUID, workflow: str, system: str, event_id: str, key: str) -> bool:
+def known_event(tenant_id: UUID, workflow: str, system: str, event_id: str, key: str) -> Question[bool]:
     """Whether this request of an agent came before."""
-    return SourceEvent.objects.filter(
-        tenant_id=tenant_id, workflow=workflow, system=system, event_id=event_id, key=key
-    ).exists()
+    return Question(_KNOWN, [tenant_id, workflow, system, event_id, key], bool)
+
+
+_KNOWN: Final = """
+    SELECT FROM workflows_sourceevent e
+    WHERE e.tenant_id = %s AND e.workflow = %s AND e.system = %s AND e.event_id = %s AND e.key = %s LIMIT 1
+"""
 
 
 def has_moved(tenant_id: UUID, run_id: UUID, since: int) -> bool:

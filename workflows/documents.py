@@ -5,13 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from common.digests import tenant_hmac
+from common.prepared import insert
 from common.strictjson import canonicalize, parse
 from workflows.models import Document
 
 
 def store(tenant_id: UUID, run_id: UUID, kind: str, content: bytes, at: datetime) -> Document:
     document = unsaved(tenant_id, run_id, kind, content, at)
-    document.save(force_insert=True)
+    insert(document)
     return document
 
 

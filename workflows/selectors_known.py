@@ -9,8 +9,6 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection
-
 from approvals.models import Proposal
 from approvals.oddities import Known
 from approvals.refusals import Uninspectable
@@ -18,44 +16,46 @@ from approvals.shown import view_of
 from approvals.traits import AMOUNT, Seen, fingerprint, seen_in
 from common.content_errors import ContentErased
 from common.fields import SCALES
+from common.pipelined import Question, ask
+from common.prepared import fetch
 from workflows.enums import Effect
 
 _LATEST: Final = 1_000
 _HAPPENED: Final = [Effect.HAPPENED.value, Effect.PARTIAL.value]
 
-_USED: Final = """
+_USED: Final = f"""
     SELECT w.n,
       EXISTS (SELECT FROM (SELECT t.proposal_id FROM approvals_trait t WHERE t.tenant_id = %(tenant)s
                 AND t.operation = %(operation)s AND t.kind = w.kind AND t.fingerprint = w.fingerprint
-                ORDER BY t.id DESC LIMIT %(latest)s) l
+                ORDER BY t.id DESC LIMIT {_LATEST}) l
               JOIN workflows_command c ON c.proposal_id = l.proposal_id AND c.effect = ANY(%(happened)s)),
       EXISTS (SELECT FROM (SELECT t.proposal_id FROM approvals_trait t WHERE t.tenant_id = %(tenant)s
                 AND t.operation = %(operation)s AND t.target = %(target)s AND t.kind = w.kind
-                AND t.fingerprint = w.fingerprint ORDER BY t.id DESC LIMIT %(latest)s) l
+                AND t.fingerprint = w.fingerprint ORDER BY t.id DESC LIMIT {_LATEST}) l
               JOIN workflows_command c ON c.proposal_id = l.proposal_id AND c.effect = ANY(%(happened)s)),
       (SELECT l.proposal_id FROM (SELECT t.proposal_id FROM approvals_trait t WHERE t.tenant_id = %(tenant)s
                 AND t.kind = w.kind AND t.likeness = w.likeness AND w.likeness <> ''
-                AND t.fingerprint <> w.fingerprint ORDER BY t.id DESC LIMIT %(latest)s) l
+                AND t.fingerprint <> w.fingerprint ORDER BY t.id DESC LIMIT {_LATEST}) l
               JOIN workflows_command c ON c.proposal_id = l.proposal_id AND c.effect = ANY(%(happened)s) LIMIT 1)
     FROM unnest(%(kinds)s::text[], %(fingerprints)s::text[], %(likenesses)s::text[])
       WITH ORDINALITY AS w(kind, fingerprint, likeness, n)
-"""
-_ON_TARGET: Final = """
+"""  # noqa: S608 - our own text
+_ON_TARGET: Final = f"""
     SELECT l.kind, count(DISTINCT l.proposal_id)
     FROM (SELECT t.kind, t.proposal_id FROM approvals_trait t WHERE t.tenant_id = %(tenant)s
-            AND t.operation = %(operation)s AND t.target = %(target)s ORDER BY t.id DESC LIMIT %(latest)s) l
+            AND t.operation = %(operation)s AND t.target = %(target)s ORDER BY t.id DESC LIMIT {_LATEST}) l
     JOIN workflows_command c ON c.proposal_id = l.proposal_id AND c.effect = ANY(%(happened)s)
     GROUP BY l.kind
-"""
-_AMOUNTS: Final = """
+"""  # noqa: S608 - our own text
+_AMOUNTS: Final = f"""
     SELECT w.n, coalesce(array_agg(l.amount), ARRAY[]::numeric[])
     FROM unnest(%(places)s::text[], %(currencies)s::text[]) WITH ORDINALITY AS w(place, currency, n),
     LATERAL (SELECT t.amount, t.proposal_id FROM approvals_trait t WHERE t.tenant_id = %(tenant)s
                AND t.operation = %(operation)s AND t.kind = 'amount' AND t.place = w.place
-               AND t.currency = w.currency ORDER BY t.id DESC LIMIT %(latest)s) l
+               AND t.currency = w.currency ORDER BY t.id DESC LIMIT {_LATEST}) l
     JOIN workflows_command c ON c.proposal_id = l.proposal_id AND c.effect = ANY(%(happened)s)
     GROUP BY w.n
-"""
+"""  # noqa: S608 - our own text
 _CURRENCIES: Final = """
     SELECT w.n, l.currency, count(*)
     FROM unnest(%(places)s::text[]) WITH ORDINALITY AS w(place, n), unnest(%(all)s::text[]) AS one(currency),
@@ -73,46 +73,48 @@ def known_of(tenant_id: UUID, operation: str, target: str, seen: Sequence[Seen])
     values = [one for one in seen if one.kind != AMOUNT]
     amounts = {(one.place, one.currency): one for one in seen if one.kind == AMOUNT and one.open}
     about: dict[str, Any] = {
-        "tenant": tenant_id, "operation": operation, "target": target, "latest": _LATEST, "happened": _HAPPENED,
+        "tenant": tenant_id, "operation": operation, "target": target, "happened": _HAPPENED,
     }  # fmt: skip
-    used = _used(tenant_id, about, values) if values else []
-    known_amounts = _amounts(about, list(amounts)) if amounts else {}
+    used, here_by_kind, known_amounts = _asked(tenant_id, about, values, list(amounts))
     unknown = [place for place in amounts if not known_amounts.get(place)]
     return Known(
         here=frozenset((one.kind, one.value) for one, _, here, _ in used if here),
         anywhere=frozenset((one.kind, one.value) for one, anywhere, _, _ in used if anywhere),
-        here_by_kind=dict(_rows(_ON_TARGET, about)) if values else {},
+        here_by_kind=here_by_kind,
         alike=_alike(tenant_id, used),
         amounts=known_amounts,
         other_currencies=_other_currencies(about, unknown) if unknown else {},
     )
 
 
-def _rows(sql: str, about: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql, about)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
+Used = tuple[Seen, bool, bool, UUID | None]
+"""A value: was it used anywhere, was it for the target, and a proposal with another that reads like it."""
 
 
-def _used(
-    tenant_id: UUID, about: Mapping[str, Any], values: Sequence[Seen]
-) -> list[tuple[Seen, bool, bool, UUID | None]]:
-    """Each value: was it used anywhere, was it for the target, and a proposal with another that reads like it."""
+def _asked(
+    tenant_id: UUID, about: Mapping[str, Any], values: Sequence[Seen], amounts: Sequence[tuple[str, str]]
+) -> tuple[list[Used], dict[str, int], dict[tuple[str, str], Sequence[Decimal]]]:
+    """On one way; nothing is asked of what is not there."""
+    ways: list[Question[Any]] = []
+    ways += [_used(tenant_id, about, values), Question(_ON_TARGET, about, dict)] if values else []
+    ways += [_amounts(about, amounts)] if amounts else []
+    found = ask(*ways) if ways else []
+    used, here = found[:2] if values else ([], {})
+    return used, here, found[-1] if amounts else {}
+
+
+def _used(tenant_id: UUID, about: Mapping[str, Any], values: Sequence[Seen]) -> Question[list[Used]]:
     asked = {
         "kinds": [one.kind for one in values],
         "fingerprints": [fingerprint(tenant_id, one.kind, one.value) for one in values],
         "likenesses": [fingerprint(tenant_id, one.kind, one.alike) if one.alike else "" for one in values],
     }
-    return [
-        (values[n - 1], anywhere, here, alike)
-        for n, anywhere, here, alike in _rows(_USED, {**about, **asked})
-    ]
+    return Question(_USED, {**about, **asked}, lambda rows: [
+        (values[n - 1], anywhere, here, alike) for n, anywhere, here, alike in rows
+    ])  # fmt: skip
 
 
-def _alike(
-    tenant_id: UUID, used: Sequence[tuple[Seen, bool, bool, UUID | None]]
-) -> dict[tuple[str, str], str]:
+def _alike(tenant_id: UUID, used: Sequence[Used]) -> dict[tuple[str, str], str]:
     """By value, the other one that reads like it, as an earlier proposal showed it; none for what is known itself."""
     return {
         (one.kind, one.value): _named_there(tenant_id, proposal_id, one)
@@ -136,12 +138,14 @@ def _named_there(tenant_id: UUID, proposal_id: UUID, like: Seen) -> str:
 
 def _amounts(
     about: Mapping[str, Any], wanted: Sequence[tuple[str, str]]
-) -> dict[tuple[str, str], Sequence[Decimal]]:
+) -> Question[dict[tuple[str, str], Sequence[Decimal]]]:
     asked = {
         "places": [place[:200] for place, _ in wanted],
         "currencies": [currency for _, currency in wanted],
     }
-    return {wanted[n - 1]: amounts for n, amounts in _rows(_AMOUNTS, {**about, **asked})}
+    return Question(
+        _AMOUNTS, {**about, **asked}, lambda rows: {wanted[n - 1]: amounts for n, amounts in rows}
+    )
 
 
 def _other_currencies(
@@ -150,6 +154,6 @@ def _other_currencies(
     """How many earlier amounts there were in which other currency, of places that never had this one."""
     found: dict[tuple[str, str], dict[str, int]] = {}
     asked = {"places": [place[:200] for place, _ in wanted], "all": sorted(SCALES)}
-    for n, currency, count in _rows(_CURRENCIES, {**about, **asked}):
+    for n, currency, count in fetch(_CURRENCIES, {**about, **asked}):
         found.setdefault(wanted[n - 1], {})[currency] = count
     return found

@@ -19,12 +19,22 @@ from common.db import violates
 from common.digests import same, tenant_hmac
 from common.errors import InvalidInput, Refused
 from common.models import Tenant
+from common.pipelined import PLANNED_ONCE, ask_then_time
+from common.prepared import Reading
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
 from workflows.actions.decided import TooLate, end_claim, lock_command_of, move_command
 from workflows.actions.proposing import create_proposal
-from workflows.actions.runs import Requester, Source, WorkflowHasStages, make_run, make_steps
+from workflows.actions.runs import (
+    THIS_EVENT,
+    Requester,
+    Source,
+    WorkflowHasStages,
+    make_run,
+    make_source_event,
+    make_steps,
+)
 from workflows.actions.settle import lock_run, settle_run, steps_of
 from workflows.contracts import material_digest_of, read_contract
 from workflows.definitions import Workflow
@@ -150,16 +160,19 @@ def propose_from_outside(
 
 
 def _known(tenant: Tenant, request: OutsideProposal, hash_: str) -> Proposal | None:
-    event = SourceEvent.objects.filter(
-        tenant=tenant, workflow=request.workflow, system=request.source.system, event_id=request.source.event_id,
-        key=request.source.key,
-    ).first()  # fmt: skip
+    source = request.source
+    event = next(
+        iter(_SENT.rows(tenant.pk, request.workflow, source.system, source.event_id, source.key)), None
+    )
     if event is None:
         return None
     if not same(event.input_hash, hash_):
         raise KeyReused(run_id=str(event.run_id), proposal_id=str(event.proposal_id))
     assert event.proposal_id is not None
     return _as_it_stands(Proposal.objects.get(tenant=tenant, pk=event.proposal_id))
+
+
+_SENT = Reading(SourceEvent, THIS_EVENT)
 
 
 def _as_it_stands(proposal: Proposal) -> Proposal:
@@ -218,13 +231,13 @@ def _create(
 ) -> Proposal:  # fmt: skip
     if request.supersedes is not None:
         return _supersede(tenant, request, prepared, hash_, requester, by=by, clock=clock)
-    now = clock()
+    _, now = ask_then_time(clock, PLANNED_ONCE)
     content = canonicalize({"operation": request.operation, "arguments": dict(request.arguments)})
     run = make_run(tenant.pk, flow, request.source, content, requester, by=by, now=now)
     [step] = make_steps(run, [(STEP, StepKind.SIDE_EFFECT)])
     proposal = create_proposal(run, step, prepared, tenant=tenant.slug, by=by, clock=clock, now=now)
     _remember(run, request, proposal, hash_, now)
-    settle_run(run, by=by, now=now)
+    settle_run(run, by=by, now=now, steps=[step])
     return proposal
 
 
@@ -299,8 +312,4 @@ def _check_can_supersede(old: Proposal, request: OutsideProposal, by: Actor) -> 
 
 
 def _remember(run: Run, request: OutsideProposal, proposal: Proposal, hash_: str, now: datetime) -> None:
-    SourceEvent.objects.create(
-        tenant_id=run.tenant_id, workflow=request.workflow, system=request.source.system,
-        event_id=request.source.event_id, key=request.source.key, record=request.source.record,
-        sequence=request.source.sequence, input_hash=hash_, run=run, proposal_id=proposal.pk, created_at=now,
-    )  # fmt: skip
+    make_source_event(run, request.source, hash_, now, proposal_id=proposal.pk)

@@ -8,13 +8,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from access.selectors import on_duty
 from approvals.actions import approve_by_rule, move_proposal
 from approvals.alike import shape_of
 from approvals.bound import of_proposal
 from approvals.enums import Mode, ProposalStatus
 from approvals.kept_votes import note_dropped
-from approvals.models import Evidence, Proposal, Trait
+from approvals.models import Evidence, Proposal
 from approvals.refusals import ActionInProgress, Uninspectable
 from approvals.remembering import check_not_rejected
 from approvals.shown import view_of
@@ -24,7 +23,7 @@ from approvals.viewdoc import ASSERTED, ViewDocument, build_view
 from audit.actions import record
 from audit.actors import Actor, rule_actor
 from audit.bound import ROW, row_digest, utc_text
-from audit.models import Event
+from common import prepared as rows
 from common.clock import Clock
 from common.content_errors import ContentErased
 from common.content_keys import SealBroken
@@ -35,15 +34,15 @@ from common.sealed import check_intact
 from common.strictjson import canonicalize
 from common.tx import flush, require_transaction
 from workflows import registry
+from workflows.actions.before import before
 from workflows.actions.manning import draw_sample, group_of, plan_escalations, report_if_unmanned
-from workflows.actions.preflight import check_not_done
+from workflows.actions.preflight import check_not_done, orders_of_the_same
 from workflows.actions.rendering import COMPARED, Salted, render
 from workflows.actions.replaying import check_may_propose
 from workflows.actions.settle import make_wait
 from workflows.contracts import Bound, Draft, bind, material_digest_of, parse_object, read_contract
-from workflows.enums import CommandStatus, Effect
 from workflows.hooks import Stop, stopped
-from workflows.models import Command, Run, Step
+from workflows.models import Run, Step
 from workflows.modes import Blocking, Case, Ruling, rule_on
 from workflows.operations import Affected, Test, Verdict
 from workflows.preparing import Prepared, policy_snapshot
@@ -71,28 +70,40 @@ def create_proposal(
     """
     require_transaction()
     material = material_digest_of(run.tenant_id, prepared.draft)
+    known = before(run, step, prepared.draft, material, now)
     if not repeats:
-        check_not_rejected(run.tenant_id, material, proposed_by=run.requested_by, now=now)
+        check_not_rejected(known.rejected, proposed_by=run.requested_by)
     pieces = [_salted(piece) for piece in prepared.evidence]
     decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
-    generation = _next_generation(run, step, material)
+    generation = known.generation(step, material)
     signed = to_be_signed(prepared.draft, prepared.verdict.risk)
     bound = bind(
         run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
         evidence=[piece.digest for piece in pieces], decide_by=decide_by, signed=signed,
     )  # fmt: skip
     check_may_propose(run, step.key, business_key=bound.business_key, material=material, besides=supersedes)
+    same = orders_of_the_same(run.tenant_id, bound.business_key)
     if not repeats:
-        check_not_done(run.tenant_id, bound.business_key)
-    shown = render(run, prepared, bound, pieces, decide_by=decide_by, now=now, signed=signed)
+        check_not_done(same)
+    shown = render(
+        run,
+        prepared,
+        bound,
+        pieces,
+        decide_by=decide_by,
+        now=now,
+        signed=signed,
+        in_progress=same.in_progress,
+    )
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
     ruling = _ruling(run, prepared, by_people=signed or edited_by is not None)
+    excluded = known.excluded(run, supersedes, side)
     proposal = _insert(
-        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes, side, edited_by
+        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes, excluded, edited_by
     )  # fmt: skip
     _insert_evidence(proposal, pieces)
-    Trait.objects.bulk_create(trait_rows(proposal, shown.seen))
+    rows.insert_all(trait_rows(proposal, shown.seen))
     _let_wait(run, step, proposal, by=by)
     _record_made(proposal, by=by)
     _ask(run, step, proposal, prepared, ruling, by=by, clock=clock, now=now)
@@ -230,27 +241,6 @@ def _report(
     stopped(Stop(run, step.key, cause, summary, owner, None, proposal.pk), by=by, at=now)
 
 
-def _next_generation(run: Run, step: Step, material: str) -> int:
-    """Section 5: a new key only when the last command certainly had no effect and the action is another one."""
-    last = (
-        Command.objects.filter(tenant_id=run.tenant_id, step__key=step.key, run_id__in=_family(run))
-        .select_related("proposal").order_by("-created_at", "-id").first()
-    )  # fmt: skip
-    if last is None:
-        return step.generation or 1
-    settled_without = last.status in CommandStatus.final_states and last.effect == Effect.NONE
-    grows = settled_without and last.proposal.material_digest != material
-    return last.proposal.generation + (1 if grows else 0)
-
-
-def _family(run: Run) -> list[UUID]:
-    """The original run and its replays: they share keys and counts."""
-    replays = Run.objects.filter(tenant_id=run.tenant_id, original_id=run.identity).values_list(
-        "pk", flat=True
-    )
-    return [run.identity, *replays]
-
-
 def _salted(piece: EvidencePiece) -> Salted:
     salt = secrets.token_bytes(32)
     return Salted(piece, salt, evidence_digest(salt, piece.content))
@@ -259,7 +249,7 @@ def _salted(piece: EvidencePiece) -> Salted:
 def _insert(
     run: Run, step: Step, prepared: Prepared, bound: Bound, view: ViewDocument, generation: int,
     decide_by: datetime, now: datetime, ruling: Ruling, supersedes: Proposal | None,
-    side: Collection[UUID], edited_by: UUID | None,
+    excluded: list[UUID], edited_by: UUID | None,
 ) -> Proposal:  # fmt: skip
     draft, verdict = prepared.draft, prepared.verdict
     needed = 0 if ruling.automatic else max(1, verdict.needed)
@@ -275,7 +265,7 @@ def _insert(
         business_key=bound.business_key, idempotency_key=bound.idempotency_key, view=view.to_bytes(),
         view_digest=view.digest, volatile=canonicalize(dict(draft.volatile)), policy=snapshot, needed=needed,
         group=group_of(run.tenant_id, verdict.group or ruling.group), proposed_by=run.requested_by,
-        excluded_users=_excluded(run, draft, supersedes, side), consequence=view.consequence,
+        excluded_users=excluded, consequence=view.consequence,
         summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
         affected=[asdict(c) for c in prepared.affected],
         warning_count=len(view.to_acknowledge), decide_by=decide_by,
@@ -285,34 +275,12 @@ def _insert(
     )  # fmt: skip
     # What each signs with a passkey is alike to nothing: it is decided on its own page.
     proposal.shape = "" if must_be_signed(proposal) else shape_of(proposal, view)
-    proposal.save(force_insert=True)
+    rows.insert(proposal)
     return proposal
 
 
-def _excluded(run: Run, draft: Draft, supersedes: Proposal | None, side: Collection[UUID]) -> list[UUID]:
-    """The proposer's side, and who answers for the workflow or wrote this policy: all their accounts as of now.
-
-    Whoever was closed out of the version before stays so: a new version must not be the way around it.
-    """
-    before = supersedes.excluded_users if supersedes is not None else ()
-    of_run = {UUID(user) for user in run.excluded_users} | _behind_the_data(run)
-    duty = on_duty(run.tenant_id, run.workflow, draft.operation.policy.version)
-    return sorted({*of_run, *before, *side, *duty})
-
-
-def _behind_the_data(run: Run) -> set[UUID]:
-    """Who stood behind the automations that supplied data to this run: what is proposed rests on it."""
-    runs = _family(run) if run.original_id else [run.pk]  # a replay may take the data of its original along
-    supplied = Event.objects.filter(tenant_id=run.tenant_id, run_id__in=runs, kind="run.data_supplied")
-    return {
-        UUID(user)
-        for body in supplied.values_list("body", flat=True)
-        for user in (body or {}).get("side", ())
-    }
-
-
 def _insert_evidence(proposal: Proposal, pieces: Sequence[Salted]) -> None:
-    Evidence.objects.bulk_create(
+    rows.insert_all([
         Evidence(
             tenant_id=proposal.tenant_id, proposal=proposal, position=position, kind=it.piece.kind,
             title=it.piece.title[:200], source=it.piece.source[:200], ref=it.piece.ref[:300],
@@ -321,7 +289,7 @@ def _insert_evidence(proposal: Proposal, pieces: Sequence[Salted]) -> None:
             asserted=it.piece.asserted, data_class=it.piece.data_class,
         )
         for position, it in enumerate(pieces)
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _record_made(proposal: Proposal, *, by: Actor) -> None:

@@ -11,8 +11,7 @@ from approvals.traits import MOST, Seen, all_seen_in, hosts_in_front
 from approvals.viewdoc import ViewChange, ViewDocument, ViewEvidence, ViewWarning, build_view
 from approvals.viewrows import Material, material_rows
 from workflows.contracts import Bound, utc_text
-from workflows.enums import CommandStatus
-from workflows.models import Command, Run
+from workflows.models import Run
 from workflows.preparing import Prepared
 from workflows.results import EvidencePiece
 from workflows.selectors_known import known_of
@@ -51,9 +50,9 @@ class Shown:
 
 def render(
     run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[Salted], *, decide_by: datetime, now: datetime,
-    signed: bool = False,
+    signed: bool = False, in_progress: bool = False,
 ) -> Shown:  # fmt: skip
-    """The view of one action. Reads what is known of earlier ones; writes nothing."""
+    """The view of one action; ``in_progress``: the very same thing is. Reads what is known of earlier values."""
     draft = prepared.draft
     material = material_rows(draft.operation.arguments, draft.material)
     seen = all_seen_in(material.fields)
@@ -67,7 +66,8 @@ def render(
         evidence=[_view_evidence(piece) for piece in pieces],
         warnings=[
             *(_view_warning(*warning) for warning in prepared.warnings),
-            *_found(run, prepared, bound, pieces, material, seen, now),
+            *((_in_progress(),) if in_progress else ()),
+            *_found(run, prepared, pieces, material, seen, now),
         ],
         effect_unknown="" if prepared.affected else NO_PREVIEW,
     )  # fmt: skip
@@ -75,14 +75,13 @@ def render(
 
 
 def _found(
-    run: Run, prepared: Prepared, bound: Bound, pieces: Sequence[Salted], material: Material,
-    seen: Sequence[Seen], now: datetime,
+    run: Run, prepared: Prepared, pieces: Sequence[Salted], material: Material, seen: Sequence[Seen],
+    now: datetime,
 ) -> tuple[ViewWarning, ...]:  # fmt: skip
     draft = prepared.draft
     asked = (*seen[:MOST], *hosts_in_front(seen[:MOST]))
     known = known_of(run.tenant_id, draft.operation.name, draft.target, asked)
     return (
-        *_in_progress(run, bound),
         *oddities(material.fields, material.lists, seen, known, draft.target),
         *evidence_warnings(
             material.fields, [_compared(n, it.piece) for n, it in enumerate(pieces, start=1)], now
@@ -90,21 +89,14 @@ def _found(
     )
 
 
-def _in_progress(run: Run, bound: Bound) -> tuple[ViewWarning, ...]:
+def _in_progress() -> ViewWarning:
     """Accepted, and said: only one of the same thing is executed at a time (design, section 5)."""
-    same = Command.objects.filter(
-        tenant_id=run.tenant_id, business_key=bound.business_key, status__in=CommandStatus.live_states
-    )
-    if not same.exists():
-        return ()
     sentence = (
         "The very same thing is being done already, or it is not known whether it happened."
         " Approving is refused until that is settled."
     )
-    return (
-        ViewWarning(
-            code="same_thing_in_progress", label="The whole proposal", sentence=sentence, acknowledge=True
-        ),
+    return ViewWarning(
+        code="same_thing_in_progress", label="The whole proposal", sentence=sentence, acknowledge=True
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -11,11 +11,14 @@ from pydantic import ValidationError
 
 from audit.actions import record
 from audit.actors import Actor
+from common import prepared
 from common.clock import Clock
+from common.content_key_rows import made
 from common.db import violates
 from common.digests import same, tenant_hmac
 from common.errors import InvalidInput, Refused
 from common.ids import new_id
+from common.prepared import Reading
 from common.strictjson import canonicalize
 from common.tx import action
 from workflows import registry
@@ -144,16 +147,21 @@ def _start(start: _Start, *, by: Actor, clock: Clock) -> Started:
         callback=registered_name(start.tenant_id, start.callback) if start.callback else "",
     )  # fmt: skip
     steps = make_steps(run, [(stage.key, stage.kind) for stage in start.flow.stages])
-    source_event = _make_source_event(run, start, now)
+    source_event = make_source_event(run, start.source, start.hash, now)
     _give_turn(run, steps, source_event, by=by, now=now)
     return Started(run, created=True)
 
 
 def _known_event(start: _Start) -> SourceEvent | None:
-    return SourceEvent.objects.select_for_update(of=("self",), no_key=True).filter(
-        tenant_id=start.tenant_id, workflow=start.flow.name, system=start.source.system,
-        event_id=start.source.event_id, key=start.source.key,
-    ).first()  # fmt: skip
+    source = start.source
+    found = _KNOWN.rows(start.tenant_id, start.flow.name, source.system, source.event_id, source.key)
+    return found[0] if found else None
+
+
+THIS_EVENT: Final = (
+    "WHERE r.tenant_id = %s AND r.workflow = %s AND r.system = %s AND r.event_id = %s AND r.key = %s"
+)
+_KNOWN: Final = Reading(SourceEvent, THIS_EVENT + " FOR NO KEY UPDATE")
 
 
 def _count_duplicate(known: SourceEvent, start: _Start, *, by: Actor) -> Started:
@@ -178,8 +186,9 @@ def make_run(
     its stage stands: what acted live is taken back live, whatever the workflow may do by now.
     """
     run_id = new_id()
+    made(tenant_id, run_id)  # nobody else knows this run yet, so no key is looked for
     document = store(tenant_id, run_id, "input", content, now)
-    run = Run.objects.create(
+    run = Run(
         id=run_id, tenant_id=tenant_id, workflow=flow.name, workflow_version=flow.version, kind=kind,
         original_id=after.identity if after else None, stage=after.stage if after else flow.stage,
         requested_by=by.performed_by, on_behalf_of=requester.on_behalf_of or by.on_behalf_of,
@@ -189,6 +198,7 @@ def make_run(
         input_ref=document.pk, input_hash=tenant_hmac(tenant_id, "input", content), callback=callback,
         created_at=now,
     )  # fmt: skip
+    prepared.insert(run)
     record(
         by=by, kind="run.queued", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk, run_id=run.pk,
         to_state=run.status, body={"workflow": run.workflow, "version": run.workflow_version}
@@ -199,18 +209,23 @@ def make_run(
 
 def make_steps(run: Run, stages: Sequence[tuple[str, str]]) -> list[Step]:
     """The steps of a run, none of them due yet."""
-    return Step.objects.bulk_create(
+    return prepared.insert_all([
         Step(tenant_id=run.tenant_id, run=run, key=key, kind=kind, position=position, lane=run.lane)
         for position, (key, kind) in enumerate(stages)
-    )
+    ])  # fmt: skip
 
 
-def _make_source_event(run: Run, start: _Start, now: datetime) -> SourceEvent:
-    return SourceEvent.objects.create(
-        tenant_id=run.tenant_id, workflow=run.workflow, system=start.source.system, key=start.source.key,
-        event_id=start.source.event_id, record=start.source.record, sequence=start.source.sequence,
-        input_hash=start.hash, run=run, created_at=now,
+def make_source_event(
+    run: Run, source: Source, input_hash: str, now: datetime, *, proposal_id: UUID | None = None
+) -> SourceEvent:
+    """Raises IntegrityError where the same event came before, or comes at this moment."""
+    event = SourceEvent(
+        tenant_id=run.tenant_id, workflow=run.workflow, system=source.system, key=source.key,
+        event_id=source.event_id, record=source.record, sequence=source.sequence, input_hash=input_hash, run=run,
+        proposal_id=proposal_id, created_at=now,
     )  # fmt: skip
+    prepared.insert(event)
+    return event
 
 
 def _give_turn(run: Run, steps: list[Step], event: SourceEvent, *, by: Actor, now: datetime) -> None:
@@ -233,7 +248,7 @@ def _give_turn(run: Run, steps: list[Step], event: SourceEvent, *, by: Actor, no
 
 def make_due(step: Step, now: datetime) -> None:
     step.due_at = now
-    step.save(update_fields=["due_at"])
+    prepared.update(step, ["due_at"])
     ring_on_commit()
 
 
