@@ -10,6 +10,7 @@ from audit.actors import Actor
 from common.clock import Clock
 from common.content_keys import known_names, locked
 from common.ids import new_id
+from common.prepared import Reading, fetch
 from common.tx import action
 from workflows import registry
 from workflows.actions.settle import save_step, settle_run, steps_of, stop_step
@@ -44,6 +45,7 @@ _CANDIDATE = f"""
     ORDER BY s.due_at, s.id LIMIT 1
     FOR NO KEY UPDATE OF r SKIP LOCKED
 """  # noqa: S608 - our own text
+_RUN = Reading(Run, "WHERE r.id = %s")
 LOOKS = 5
 """How often one claim looks again when somebody else was faster with what it found."""
 
@@ -55,7 +57,7 @@ def claim_step(*, lane: Lane, by: Actor, clock: Clock) -> Claimed | None:
         found = _candidate(lane)
         if found is None:
             return None
-        run = Run.objects.get(pk=found[0])
+        [run] = _RUN.rows(found[0])
         steps = steps_of(run)
         step = next(step for step in steps if step.pk == found[1])
         claimed = take(run, step, by=by, now=clock(), steps=steps)
@@ -66,12 +68,11 @@ def claim_step(*, lane: Lane, by: Actor, clock: Clock) -> Claimed | None:
 
 def _candidate(lane: Lane) -> tuple[UUID, UUID] | None:
     flows = registry.workflows()
-    with connection.cursor() as cursor:
-        cursor.execute(_CANDIDATE, {
-            "lane": lane, "names": [flow.name for flow in flows], "versions": [flow.version for flow in flows],
-            "keys": known_names(),
-        })  # fmt: skip
-        return cursor.fetchone()  # type: ignore[no-any-return]
+    rows = fetch(_CANDIDATE, {
+        "lane": str(lane), "names": [flow.name for flow in flows], "versions": [flow.version for flow in flows],
+        "keys": known_names(),
+    })  # fmt: skip
+    return (rows[0][0], rows[0][1]) if rows else None
 
 
 def take(

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 
 from audit.actors import Actor, worker_actor
 from common.clock import db_clock
+from common.prepared import Reading, fetch
 from common.rounds import each
 from common.stopping import stopping
 from workflows import registry
@@ -103,8 +104,7 @@ def _prepared(run: Run, site: Site, propose: Propose) -> Prepared:
 
 def _context(run: Run, step: Step) -> StageContext:
     flow = registry.workflow(run.workflow)
-    documents = Document.objects.filter(tenant_id=run.tenant_id, run_id=run.pk).order_by("created_at", "id")
-    by_id = {document.pk: document for document in documents}
+    by_id = {document.pk: document for document in _DOCUMENTS.rows(run.tenant_id, run.pk)}
     return StageContext(
         site=Site(run.tenant_id, slug_of(run.tenant_id), run.on_behalf_of), run_id=run.pk,
         requested_by=run.requested_by,
@@ -115,11 +115,17 @@ def _context(run: Run, step: Step) -> StageContext:
 
 def _results(run: Run, documents: dict[UUID, Document]) -> dict[str, Any]:
     """What earlier steps found; a completed step is never run again."""
-    done = Step.objects.filter(run=run, status=StepStatus.COMPLETED, result_ref__isnull=False)
-    found = {
-        key: _result(documents[ref]) for key, ref in done.values_list("key", "result_ref") if ref in documents
-    }
+    done = fetch(_DONE, [run.pk])
+    found = {key: _result(documents[ref]) for key, ref in done if ref in documents}
     return {key: value for key, value in found.items() if value is not None}
+
+
+_DOCUMENTS = Reading(Document, "WHERE r.tenant_id = %s AND r.run_id = %s ORDER BY r.created_at, r.id")
+_DONE: Final = f"""
+    SELECT s.key, s.result_ref FROM workflows_step s
+    WHERE s.run_id = %s AND s.status = '{StepStatus.COMPLETED}' AND s.result_ref IS NOT NULL
+    ORDER BY s.position
+"""  # noqa: S608 - our own words
 
 
 def _result(document: Document) -> Any:
