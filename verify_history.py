@@ -511,13 +511,11 @@ class Bundle:
     """A zip file, or the same as a folder. Nothing is unpacked: members of known names are read line by line."""
 
     def __init__(self, path: Path) -> None:
-        self._zip = None if path.is_dir() else _opened(path)
+        self._zip = None if path.is_dir() else zipfile.ZipFile(path)
         self._path, self._reading = path, list[IO[bytes]]()
-        names = (
-            self._zip.namelist()
-            if self._zip
-            else [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()]
-        )
+        inside = path.rglob("*") if self._zip is None else ()
+        files = [str(one.relative_to(path)) for one in inside if one.is_file()]
+        names = self._zip.namelist() if self._zip else files
         self.names = [name for name in names if not name.endswith("/")]
 
     def check_names(self) -> None:
@@ -586,10 +584,6 @@ class Bundle:
         file = self._zip.open(name) if self._zip else (self._path / name).open("rb")
         self._reading.append(file)
         return file
-
-
-def _opened(path: Path) -> zipfile.ZipFile:
-    return zipfile.ZipFile(path)
 
 
 def _is_known(name: str) -> bool:
@@ -1797,9 +1791,7 @@ def verify(
     except NO_BUNDLE as error:
         report.code, report.lacks = INCOMPLETE, [f"The bundle cannot be read: {shown(error)}."]
     except Exception as error:  # noqa: BLE001 - whatever somebody put into it, the answer is a sentence
-        says = (
-            f"This program cannot go on with the bundle ({type(error).__name__}): take none of it as proven."
-        )
+        says = f"This program cannot go on ({type(error).__name__}): take none of it as proven."
         report.code, report.lacks = INCOMPLETE, [*report.lacks, says]
     if verifier is not None:
         report.facts = verifier.facts()
@@ -1877,10 +1869,7 @@ def _parser() -> argparse.ArgumentParser:
         help="an operation each of whose approvals a passkey must have signed",
     )
     parser.add_argument(
-        "--as-of",
-        type=_instant,
-        metavar="TIME",
-        help="miss nothing newer, as 2026-12-31T23:59:59Z",
+        "--as-of", type=_instant, metavar="TIME", help="miss nothing newer, as 2026-12-31T23:59:59Z"
     )
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
     return parser
