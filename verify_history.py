@@ -1078,6 +1078,9 @@ class Story:
             raise NotHeld("signature", says)
 
     def _ordered(self, ident: str, document: dict[str, Any], body: dict[str, Any]) -> None:
+        if document["from"]:
+            self._command(ident)  # it is ready once more: it was held, or its worker was lost before it sent
+            return
         of = str(body.get("proposal_id"))
         proposal = self.proposals.get(of)
         if proposal is None:
