@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -49,7 +49,13 @@ def last_check(tenant_id: UUID) -> LastCheck | None:
     event = found.order_by("-at", "-id").first()
     if event is None:
         return None
+    sealed = said(event, "sealed")
     return LastCheck(
-        at=event.at, holds=event.kind == HOLDS, sealed=int(event.body["sealed"]), meaning=str(event.body["meaning"]),
-        performed_by=event.performed_by,
+        at=event.at, holds=event.kind == HOLDS, sealed=sealed if type(sealed) is int else 0,
+        meaning=str(said(event, "meaning")), performed_by=event.performed_by,
     )  # fmt: skip
+
+
+def said(event: Event, name: str) -> Any:
+    """A member of an event's body; empty where somebody wrote an event that has none. Pages are shown all the same."""
+    return event.body.get(name, "") if isinstance(event.body, dict) else ""

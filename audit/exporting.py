@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import IO, Any, Final
 from uuid import UUID
 
-from django.db import transaction
+import structlog
+from django.db import InterfaceError, OperationalError, transaction
 from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -15,10 +16,12 @@ from audit.actions import record
 from audit.actors import Actor
 from audit.bundle import Scope
 from audit.models import Event
-from common.errors import NotFound
+from audit.verify import NEVER_WRITTEN
+from common.errors import NotFound, Refused
 from common.models import Tenant
 from common.rates import Rate, check_rate
 
+log = structlog.get_logger("placet.audit")
 EXPORTED: Final = "chain.exported"
 OF_A_TENANT: Final = Rate(per_minute=0.5, burst=3)
 """Each reads all that there is."""
@@ -26,6 +29,16 @@ OF_A_RUN: Final = Rate(per_minute=10, burst=20)
 IN_MEMORY: Final = 4_000_000
 """Bytes; what is larger goes into a file without a name."""
 MEDIA_TYPE: Final = "application/zip"
+
+
+class HistoryUnreadable(Refused):
+    """Something in this history has a form that the product never writes: no bundle can be made of it.
+
+    Somebody changed it past the product. `manage.py verify_audit` says more.
+    """
+
+    code = "history_unreadable"
+    http_status = 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,9 @@ class Export:
 
 
 def export(tenant: Tenant, scope: Scope, *, by: Actor) -> Export:
-    """Make the bundle and record who takes it along. Raises NotFound for a run without events, and RateLimited.
+    """Make the bundle and record who takes it along.
+
+    Raises NotFound for a run without events, RateLimited, and HistoryUnreadable.
 
     It is made in a file: nobody's slow line holds the snapshot open, and what cannot be read is an error instead of
     half a bundle.
@@ -47,13 +62,23 @@ def export(tenant: Tenant, scope: Scope, *, by: Actor) -> Export:
     _check(scope)
     file: Any = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="placet-bundle-")  # noqa: SIM115 - closed when sent
     try:
-        counts = bundle.write(file, scope, name=tenant.name, made_by=by.performed_by)
+        counts = _written(file, scope, name=tenant.name, made_by=by.performed_by)
         size, digest = file.tell(), _digest(file)
         _record(scope, by=by, digest=digest, size=size, counts=counts)
     except BaseException:
         file.close()
         raise
     return Export(file, _name(tenant, scope), size, digest)
+
+
+def _written(file: IO[bytes], scope: Scope, *, name: str, made_by: str) -> dict[str, int]:
+    try:
+        return bundle.write(file, scope, name=name, made_by=made_by)
+    except (OperationalError, InterfaceError):
+        raise
+    except NEVER_WRITTEN as error:
+        log.exception("history_not_exported", tenant=str(scope.tenant_id))
+        raise HistoryUnreadable from error
 
 
 def file_response(made: Export) -> HttpResponseBase:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from audit.checks import BROKEN, LastCheck, last_check
+from audit.checks import BROKEN, LastCheck, last_check, said
 from audit.models import Checkpoint, Seal, SignerReport
 from audit.reporting import REFUSED, last_report, last_spread
 
@@ -110,10 +110,10 @@ def _of_the_installation(tenant_id: UUID) -> list[Alarm]:
     report, check = last_report(tenant_id), last_spread(tenant_id)
     found = []
     if report is not None and report.kind == REFUSED:
-        says = f"The signer refuses it: {report.body['detail']} Whoever runs this installation has to look."
+        says = f"The signer refuses it: {said(report, 'detail')} Whoever runs this installation has to look."
         found.append(Alarm("The installation's own history is not the one that was signed", says, report.at))
     if check is not None and check.kind == BROKEN:
-        says = str(check.body["meaning"])
+        says = str(said(check, "meaning"))
         found.append(
             Alarm("The installation's own history did not hold when it was last checked", says, check.at)
         )

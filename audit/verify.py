@@ -14,13 +14,15 @@ from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from django.db import connection, transaction
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 
 from audit.chain import GENESIS, SELECT_CONTENT, Content, content_of, link_hash
 from audit.models import Checkpoint, Seal
 from audit.replay import first_difference, first_misfit
 from audit.tree import Frontier
 
+log = structlog.get_logger("placet.audit")
 CHUNK: Final = 2000
 UNSEALED_FOR: Final = timedelta(seconds=60)
 """How much older than the last sealing an unsealed event may be: the longest transaction, with a margin."""
@@ -37,6 +39,7 @@ class Cause(StrEnum):
     NOT_SEALED = "not_sealed"
     NOT_AS_SIGNED = "not_as_signed"
     ROW = "row"
+    UNREADABLE = "unreadable"
 
 
 MEANING: Final = {
@@ -48,6 +51,7 @@ MEANING: Final = {
     Cause.NOT_SEALED: "The event has no place in the chain, and is older than what was sealed since.",
     Cause.NOT_AS_SIGNED: "The chain up to here is not the one that was signed.",
     Cause.ROW: "A row is not what its events say.",
+    Cause.UNREADABLE: "Something in it has a form that the product never writes.",
 }
 
 
@@ -87,12 +91,31 @@ def verify_all() -> Iterator[Verdict]:
 
 
 def verify_whole(tenant_id: UUID) -> Verdict:
-    """The chain, and whether the tables say what its events say."""
-    verdict = verify(tenant_id)
-    if not verdict.holds:
-        return verdict
-    misfit = first_misfit(tenant_id)
-    says = misfit.says if misfit else first_difference(tenant_id)
+    """The chain, and whether the tables say what its events say.
+
+    What was put in to make the check fail is itself a finding, and about this tenant alone: the others are checked on.
+    """
+    verdict = Verdict(tenant_id, 0, "")
+    try:
+        verdict = verify(tenant_id)
+        return _with_rows(verdict) if verdict.holds else verdict
+    except (OperationalError, InterfaceError):
+        raise  # the database is away, or has no time: that says nothing of the history
+    except NEVER_WRITTEN as error:
+        log.exception("audit_check_failed", tenant=str(tenant_id))
+        says = f"It cannot be read to its end ({type(error).__name__}); the log has the place."
+        return replace(verdict, cause=Cause.UNREADABLE, detail=says)
+
+
+NEVER_WRITTEN: Final = (
+    DatabaseError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError,
+)  # fmt: skip
+"""What reading raises where a value has another form than the product gives it."""
+
+
+def _with_rows(verdict: Verdict) -> Verdict:
+    misfit = first_misfit(verdict.tenant_id)
+    says = misfit.says if misfit else first_difference(verdict.tenant_id)
     return replace(verdict, cause=Cause.ROW, detail=says) if says else verdict
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from audit.verify import Verdict, verify_all, verify_whole
+from audit.verify import Cause, Verdict, verify_all, verify_whole
 from common.models import Tenant
 
 
@@ -43,6 +43,8 @@ def _tenant_id(wanted: str, names: dict[UUID, str]) -> UUID:
 def _line(verdict: Verdict, name: str) -> str:
     if verdict.holds:
         return f"{name}: the chain holds. {verdict.sealed} events sealed, head {verdict.head}"
+    if verdict.cause == Cause.UNREADABLE:
+        return f"{name}: THE HISTORY CANNOT BE CHECKED. {verdict.meaning}"
     if verdict.detail:
         return f"{name}: THE TABLES DO NOT FIT THE HISTORY. {verdict.detail} The chain itself holds."
     place = f"number {verdict.seq}" if verdict.seq is not None else "without a number"
