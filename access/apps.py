@@ -7,7 +7,7 @@ class AccessConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from access import rechecked  # noqa: PLC0415 - models are loaded by now
+        from access import rechecked, rechecked_postures  # noqa: PLC0415 - models are loaded by now
         from access.sessions import begin  # noqa: PLC0415  it needs the models
         from audit import replay  # noqa: PLC0415
 
@@ -15,3 +15,4 @@ class AccessConfig(AppConfig):
             lambda request, **_: begin(request), weak=False, dispatch_uid="access.sessions.begin"
         )
         replay.register_differences(rechecked.differences)
+        replay.register_differences(rechecked_postures.differences)

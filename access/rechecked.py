@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Subquery
-
 from access.models import GroupMembership, Membership
-from audit.models import Event, Seal
-from audit.replay import one_state
+from audit.models import Event
+from audit.replay import in_their_order, one_state
 
 KINDS: Final = (
     "user.created", "membership.roles_set", "membership.deactivated", "membership.reactivated", "group.joined",
@@ -60,11 +58,7 @@ def _groups(tenant_id: UUID) -> dict[UUID, set[str]]:
 
 def _told(tenant_id: UUID) -> dict[UUID, _Told]:
     found: dict[UUID, _Told] = {}
-    places = Seal.objects.filter(event_id=OuterRef("id")).values("seq")[:1]
-    events = Event.objects.filter(tenant_id=tenant_id, kind__in=KINDS, subject_type="user")
-    # By place: a clock may step back.
-    order = (F("seq").asc(nulls_last=True), F("written").asc(nulls_first=True), "at", "id")
-    events = events.annotate(seq=Subquery(places)).order_by(*order)
+    events = in_their_order(Event.objects.filter(tenant_id=tenant_id, kind__in=KINDS, subject_type="user"))
     for user, kind, body in events.values_list("subject_id", "kind", "body").iterator(chunk_size=2000):
         _hear(found.setdefault(user, _Told()), kind, body)
     return found

@@ -3,7 +3,7 @@
 For the daily check (`audit.replay`). The chain holds whatever somebody does to these rows; events know their digests.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID
@@ -40,6 +40,7 @@ def _differ(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:
         found += _proposal(row, told[row.pk])
         found += _contents(row, pieces[row.pk], is_told=row.run_id in erased)
         found += _votes(votes[row.pk], told[row.pk])
+        found += _quorum(row, votes[row.pk], told[row.pk])
     return (rows[-1].pk if rows else None), found
 
 
@@ -136,6 +137,21 @@ def _votes(votes: Sequence[Decision], told: Sequence[tuple[str, dict[str, Any]]]
             yield f"The decision {vote.pk} is not as it was given."
     for gone in said:
         yield f"The decision {gone} stands in the history and no more in its table."
+    times = Counter(str(body.get("decision_id")) for kind, body in told if kind == "proposal.vote")
+    for ident in (ident for ident, number in times.items() if number > 1):
+        yield f"The decision {ident} stands in the history more than once."
+
+
+def _quorum(
+    row: Proposal, votes: Sequence[Decision], told: Sequence[tuple[str, dict[str, Any]]]
+) -> Iterator[str]:
+    """What is called approved was approved by as many people as it needs, and once."""
+    kinds = Counter(kind for kind, _ in told)
+    people = {vote.performed_by for vote in votes if vote.kind == "approve" and vote.replaced_at is None}
+    if kinds["proposal.approved"] and len(people) < max(1, row.needed):
+        yield f"The proposal {row.pk} is called approved by {len(people)} decisions, and needs {max(1, row.needed)}."
+    if kinds["proposal.made"] > 1 or kinds["proposal.approved"] > 1:
+        yield f"The proposal {row.pk} is made or approved more than once in the history."
 
 
 _VOTE: Final = ("id", *DECISION)

@@ -12,8 +12,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
-from audit.models import Seal
+from audit.models import Event, Seal
 from audit.replayed import BEGINS, OTHER_STATES, fits
 
 BATCH: Final = 1_000
@@ -75,6 +76,13 @@ def batch_by_batch(
         with one_state():
             after, found = differ(tenant_id, after)
         yield from found
+
+
+def in_their_order(events: QuerySet[Event]) -> QuerySet[Event]:
+    """By place, then as they were written: a clock may step back."""
+    places = Seal.objects.filter(event_id=OuterRef("id")).values("seq")[:1]
+    order = (F("seq").asc(nulls_last=True), F("written").asc(nulls_first=True), "at", "id")
+    return events.annotate(seq=Subquery(places)).order_by(*order)
 
 
 def register_differences(look: Differences) -> None:

@@ -10,7 +10,7 @@ class WorkflowsConfig(AppConfig):
         from access.screens.people import add_tab  # noqa: PLC0415 - models are loaded by now
         from approvals import hooks  # noqa: PLC0415
         from audit import bundle, finding, replay  # noqa: PLC0415
-        from workflows import bundled, rechecked, registry  # noqa: PLC0415
+        from workflows import bundled, rechecked, rechecked_holds, registry  # noqa: PLC0415
         from workflows.actions.decided import proposal_ended  # noqa: PLC0415
         from workflows.actions.questions import question_moved  # noqa: PLC0415
         from workflows.finding import runs_doing, runs_named  # noqa: PLC0415
@@ -21,6 +21,7 @@ class WorkflowsConfig(AppConfig):
         finding.register(runs_named)
         replay.register(*(replay.Stateful(name, f"workflows_{name}") for name in ("run", "step", "command")))
         replay.register_differences(rechecked.differences)
+        replay.register_differences(rechecked_holds.differences)
         bundle.register(bundled.rows)
         offer(registry.names)
         add_tab("endpoints", "Endpoints", "endpoints:endpoints")

@@ -1,4 +1,4 @@
-"""Do commands and tries still say what was recorded of them? For the daily check (`audit.replay`)."""
+"""Do runs, commands and tries still say what was recorded of them? For the daily check (`audit.replay`)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from django.db import connection
 from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
 from audit.replay import batch_by_batch
-from workflows.bound import COMMAND, of_command
-from workflows.models import Attempt, Command
+from workflows.bound import COMMAND, RUN, of_command, of_run
+from workflows.models import Attempt, Command, Run
 
 AT_ONCE: Final = 500
 ENDS: Final = ("effect", "settled_by", "provider_reference", "tries")
@@ -20,14 +20,28 @@ ENDS: Final = ("effect", "settled_by", "provider_reference", "tries")
 
 def differences(tenant_id: UUID) -> Iterator[str]:
     """A sentence for each row that is not what it was, in the order of ids."""
+    yield from batch_by_batch(tenant_id, _differ_runs)
     yield from batch_by_batch(tenant_id, _differ)
+
+
+def _differ_runs(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:
+    """Of the next runs: who asked for them, for whom, of what, and who may not decide about it."""
+    found = Run.objects.filter(tenant_id=tenant_id, pk__gt=after).order_by("pk")
+    rows = list(found.values("id", *RUN)[:AT_ONCE])
+    made = _made(tenant_id, [row["id"] for row in rows], "run.queued")
+    says = [
+        f"The run {row['id']} is not as it was asked for."
+        for row in rows if made.get(row["id"], "") not in ("", row_digest(of_run(row)))
+    ]  # fmt: skip
+    return (rows[-1]["id"] if rows else None), says
 
 
 def _differ(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:
     """Of the next commands: the last of them, None where there are no more; and what differs."""
     rows = _batch(tenant_id, after)
     ids = [row["id"] for row in rows]
-    made, last, sent, tried = _made(tenant_id, ids), _last(tenant_id, ids), _sent(tenant_id, ids), _tried(ids)
+    made, last = _made(tenant_id, ids, "command.ready"), _last(tenant_id, ids)
+    sent, tried = _sent(tenant_id, ids), _tried(ids)
     found = []
     for row in rows:
         ident = row["id"]
@@ -45,8 +59,9 @@ def _batch(tenant_id: UUID, after: UUID) -> list[dict[str, Any]]:
     return list(found.values("id", *COMMAND, *ENDS)[:AT_ONCE])
 
 
-def _made(tenant_id: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
-    found = Event.objects.filter(tenant_id=tenant_id, subject_id__in=ids, kind="command.ready", from_state="")
+def _made(tenant_id: UUID, ids: Sequence[UUID], kind: str) -> dict[UUID, str]:
+    """What the first event of each knows of it."""
+    found = Event.objects.filter(tenant_id=tenant_id, subject_id__in=ids, kind=kind, from_state="")
     return {subject: body.get(ROW, "") for subject, body in found.values_list("subject_id", "body")}
 
 

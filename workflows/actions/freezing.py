@@ -11,12 +11,14 @@ from access.enums import Role
 from access.policies import check_can_install, check_role, membership_of
 from audit.actions import record
 from audit.actors import INSTALLATION, Actor, Via
+from audit.bound import ROW, row_digest
 from common.clock import Clock
 from common.db import lock_name
 from common.errors import InvalidInput, NotFound, Refused
 from common.tx import action
 from workflows import registry
 from workflows.actions.holding_back import hold_back_all
+from workflows.bound import of_hold
 from workflows.enums import CommandStatus, HoldReason, HoldStatus
 from workflows.models import Definition, Hold, Run
 from workflows.models.holds import MOST_RUNS
@@ -159,7 +161,8 @@ def _place(scope: Scope, why: str, *, by: Actor, clock: Clock) -> Hold:
     if same is not None:
         return same
     hold = Hold.objects.create(placed_at=clock(), **named)
-    record_hold(hold, "in_force", "", by=by, reason=why, body={"reason": hold.reason, "scope": hold.scope})
+    body = {"reason": hold.reason, "scope": hold.scope, ROW: row_digest(of_hold(vars(hold)))}
+    record_hold(hold, "in_force", "", by=by, reason=why, body=body)
     return hold
 
 

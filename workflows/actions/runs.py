@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from audit.actions import record
 from audit.actors import Actor
+from audit.bound import ROW, row_digest
 from common import prepared
 from common.clock import Clock
 from common.content_key_rows import made
@@ -24,6 +25,7 @@ from common.tx import action
 from workflows import registry
 from workflows.actions.outbox import registered_name
 from workflows.actions.settle import lock_record, move_step, settle_run
+from workflows.bound import of_run
 from workflows.definitions import STALE_TELL, Workflow
 from workflows.documents import store
 from workflows.doorbell import ring_on_commit
@@ -201,7 +203,9 @@ def make_run(
     prepared.insert(run)
     record(
         by=by, kind="run.queued", tenant_id=run.tenant_id, subject_type="run", subject_id=run.pk, run_id=run.pk,
-        to_state=run.status, body={"workflow": run.workflow, "version": run.workflow_version}
+        to_state=run.status, body={
+            "workflow": run.workflow, "version": run.workflow_version, ROW: row_digest(of_run(vars(run))),
+        }
         | ({"kind": run.kind, "after": str(after.pk)} if after else {}),
     )  # fmt: skip
     return run

@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import Final
 
 from audit.actions import record
+from audit.bound import ROW, row_digest
 from common.db import lock_name
 from workflows.actions.freezing import lock_hold
+from workflows.bound import of_hold
 from workflows.classify import Meaning
 from workflows.enums import HoldReason, HoldStatus
 from workflows.models import Attempt, Hold
@@ -75,7 +77,10 @@ def _open(held: Held, why: str, *, pause_s: int) -> None:
     record(
         by=held.by, kind="hold.in_force", tenant_id=tenant_id, subject_type="hold", subject_id=hold.pk,
         to_state=hold.status, reason=why,
-        body={"reason": hold.reason, "scope": hold.scope, "command_id": str(held.command.pk)},
+        body={
+            "reason": hold.reason, "scope": hold.scope, "command_id": str(held.command.pk),
+            ROW: row_digest(of_hold(vars(hold))),
+        },
     )  # fmt: skip
 
 
