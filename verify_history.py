@@ -1865,12 +1865,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--passkeys", type=Path, help="the keys of people's passkeys, as they gave them to you"
     )
-    parser.add_argument(
-        "--signed",
-        default=[],
-        action="append",
-        help="an operation each of whose approvals a passkey must have signed",
-    )
+    help_of_signed = "an operation each of whose approvals a passkey must have signed"
+    parser.add_argument("--signed", default=[], action="append", help=help_of_signed)
     parser.add_argument(
         "--as-of", type=_instant, metavar="TIME", help="miss nothing newer, as 2026-12-31T23:59:59Z"
     )
