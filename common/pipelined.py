@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
 
-from django.db import connection, models
+from django.db import Error, connection, models
 
 from common.clock import Clock, db_clock
-from common.dbroles import begin_reading
+from common.dbroles import begin_reading, end_reading
 from common.prepared import Reading, cursor, healthy
 
 R = TypeVar("R")
@@ -59,6 +59,14 @@ def first_of(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Questio
 def ask(*questions: Question[Any]) -> list[Any]:
     """The answers, in the order of the questions."""
     begin_reading()
+    try:
+        return _answers(questions)
+    except Error:
+        end_reading()  # what it left of a transaction that only reads; an action ends its own
+        raise
+
+
+def _answers(questions: Sequence[Question[Any]]) -> list[Any]:
     with ExitStack() as stack:
         running = [stack.enter_context(cursor()) for _ in questions]
         with pipeline():

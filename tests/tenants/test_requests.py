@@ -12,6 +12,7 @@ from access.models import Group, User
 from common.dbroles import RolesMixed, as_application, as_system, bind_tenant, end_reading
 from common.longpoll import Waiters, wait_until
 from common.models import Tenant
+from common.pipelined import Question, ask
 from common.tx import action
 from tests.api.callers import automation, token_for
 from tests.factories import make_group, make_tenant
@@ -78,6 +79,25 @@ def test_reading_goes_on_after_an_error(two: tuple[Tenant, Tenant]) -> None:
         with pytest.raises(DatabaseError), connection.cursor() as cursor:
             cursor.execute("SELECT 1 / 0")
         assert names() == ["of the first"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_reads_that_go_together_are_of_the_tenant_and_end_together(
+    two: tuple[Tenant, Tenant], at: int
+) -> None:
+    """First of all, on a connection that is not there yet too; and after an error in one of them."""
+    ours = Question("SELECT name FROM access_group", [], lambda rows: [name for (name,) in rows])
+    good = [ours, ours, ours]
+    for known in (True, False):
+        if not known:
+            connections["app"].close()
+        with as_application(two[1].pk):
+            assert ask(*good) == [["of the second"]] * 3
+            with pytest.raises(DatabaseError):
+                ask(*good[:at], Question("SELECT 1 / 0", [], len), *good[at:])
+            assert ask(*good) == [["of the second"]] * 3
+            assert names() == ["of the second"]
+        assert session()[1] == TransactionStatus.IDLE
 
 
 def test_an_action_is_a_transaction_of_its_own_in_the_tenant(two: tuple[Tenant, Tenant]) -> None:
