@@ -32,6 +32,9 @@ class Facts:
     events: Sequence[Row] = ()
     """Each with ``committed_at`` where the server remembers it; else that is the time of the insert."""
     policies: Sequence[Row] = ()
+    attestations: Sequence[Row] = ()
+    elsewhere: Sequence[Row] = ()
+    """What arrived in the name of other tenants."""
     kind: str = "dedup"
     call_deadline: timedelta = timedelta(seconds=1)
     settle_time: timedelta = timedelta(seconds=2)
@@ -43,16 +46,23 @@ class Facts:
 
 
 _ROWS = {
-    "commands": "SELECT * FROM workflows_command WHERE tenant_id = %(tenant)s ORDER BY created_at, id",
+    "commands": """SELECT *, xmin::text::bigint AS row_xid FROM workflows_command WHERE tenant_id = %(tenant)s
+        ORDER BY created_at, id""",
     "proposals": """SELECT id, run_id, step, status, operation, digest, view_digest, contract, needed, excluded_users,
-        decide_by, execute_by, decided_at, business_key, idempotency_key, state_version, policy, supersedes_id
+        decide_by, execute_by, decided_at, business_key, idempotency_key, state_version, policy, supersedes_id,
+        xmin::text::bigint AS row_xid
         FROM approvals_proposal WHERE tenant_id = %(tenant)s ORDER BY created_at, id""",
     "attempts": "SELECT * FROM workflows_attempt WHERE tenant_id = %(tenant)s ORDER BY command_id, number",
+    "attestations": """SELECT a.*, coalesce(m.person_id, m.user_id) AS person FROM workflows_attestation a
+        LEFT JOIN access_membership m ON m.user_id = a.user_id AND m.tenant_id = a.tenant_id
+        WHERE a.tenant_id = %(tenant)s ORDER BY a.at, a.id""",
     "lookups": "SELECT * FROM workflows_lookup WHERE tenant_id = %(tenant)s ORDER BY asked_at, id",
-    "decisions": "SELECT * FROM approvals_decision WHERE tenant_id = %(tenant)s ORDER BY at, id",
+    "decisions": """SELECT d.*, coalesce(m.person_id, m.user_id) AS person FROM approvals_decision d
+        LEFT JOIN access_membership m ON m.user_id = d.user_id AND m.tenant_id = d.tenant_id
+        WHERE d.tenant_id = %(tenant)s ORDER BY d.at, d.id""",
     "packets": "SELECT * FROM repair_repairpacket WHERE tenant_id = %(tenant)s ORDER BY id",
-    "runs": "SELECT * FROM workflows_run WHERE tenant_id = %(tenant)s ORDER BY id",
-    "steps": "SELECT * FROM workflows_step WHERE tenant_id = %(tenant)s ORDER BY id",
+    "runs": "SELECT *, xmin::text::bigint AS row_xid FROM workflows_run WHERE tenant_id = %(tenant)s ORDER BY id",
+    "steps": "SELECT *, xmin::text::bigint AS row_xid FROM workflows_step WHERE tenant_id = %(tenant)s ORDER BY id",
 }
 _EVENTS = """
     SELECT e.*, coalesce({committed}, e.at) AS committed_at
@@ -72,11 +82,17 @@ def gather(
         remembers = database.execute("SHOW track_commit_timestamp").fetchone()
         committed = _COMMITTED if remembers and remembers["track_commit_timestamp"] == "on" else "NULL"
         events = database.execute(_EVENTS.format(committed=committed), values).fetchall()  # type: ignore[arg-type]
-    return Facts(actions=actions, arrivals=journal(provider, slug), events=events, **rows, **more)
+    arrivals, elsewhere = _both(provider, slug)
+    return Facts(actions=actions, arrivals=arrivals, elsewhere=elsewhere, events=events, **rows, **more)
 
 
 def journal(provider: RunningProvider, slug: str) -> list[Row]:
     """Every refund request of the tenant that arrived, with its times as datetimes."""
+    return _both(provider, slug)[0]
+
+
+def _both(provider: RunningProvider, slug: str) -> tuple[list[Row], list[Row]]:
+    """What arrived in the tenant's name, and in any other."""
     rows: list[Row] = []
     after = 0
     while after is not None:
@@ -84,10 +100,11 @@ def journal(provider: RunningProvider, slug: str) -> list[Row]:
         rows += [
             row | {name: _instant(row[name]) for name in ("first_byte_at", "effect_at")}
             for row in page["arrivals"]
-            if row["tenant"] == slug and row["path"] == "/refunds"
+            if row["path"] == "/refunds"
         ]
         after = page["next_after"]
-    return sorted(rows, key=lambda row: row["first_byte_at"])
+    rows.sort(key=lambda row: row["first_byte_at"])
+    return [row for row in rows if row["tenant"] == slug], [row for row in rows if row["tenant"] != slug]
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -5,6 +5,7 @@ see whether the worker protocol does. The customer's standing is pinned, so that
 """
 
 import os
+import signal
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
@@ -37,6 +38,8 @@ from workflows.authoring import (
 TWO_PEOPLE_FROM = Decimal(80)
 PACE = float(os.environ.get("PLACET_FAULTS_PACE", "1"))
 """Directed scenarios wait for clocks, so theirs run faster."""
+DEADLY: list[str] = []
+"""Orders that no process survives looking at."""
 
 
 class SteadyPolicy(Policy[RefundArguments]):
@@ -68,12 +71,14 @@ class Refund(IssueRefund):
     execute_within = timedelta(seconds=90)
     key_retention: ClassVar[timedelta | None] = None
     max_tries = 8
-    second_person_from = None
+    second_person_from = TWO_PEOPLE_FROM
     counter = None
     counter_from: ClassVar[dict[str, str]] = {}
     policy: ClassVar[Policy[Any]] = SteadyPolicy()
 
     def pins(self, arguments: RefundArguments, facts: Facts) -> Mapping[str, str]:
+        if arguments.order in DEADLY:
+            os.kill(os.getpid(), signal.SIGKILL)
         order: Order | None = facts["order"]
         customer: Customer | None = facts["customer"]
         return {f"customer:{order.customer if order else ''}": customer.status if customer else "gone"}
@@ -100,6 +105,19 @@ class Dedup(Refund):
     name = "faults.dedup"
     provider = "faults-dedup"
     key_retention = timedelta(seconds=60)
+
+
+FORGETS_AFTER = timedelta(seconds=3) * PACE
+
+
+class DedupForgetful(Dedup):
+    """Keys are kept for a moment only, and nobody can look anything up: whether it happened is asked by doing it."""
+
+    name = "faults.dedup.forgetful"
+    key_retention = FORGETS_AFTER
+
+    def reconcile(self, call: Call[RefundArguments]) -> Finding:
+        return Finding("no_answer", detail="this provider has no look-up")
 
 
 class DedupMoving(Dedup):
@@ -160,7 +178,8 @@ class Faults(Workflow):
     version = 1
     title = "Refunds under faults"
     operations = (
-        Dedup, DedupMoving, DedupBrief, Lookup, LookupMoving, LookupBrief, Blind, BlindMoving, BlindBrief,
+        Dedup, DedupForgetful, DedupMoving, DedupBrief, Lookup, LookupMoving, LookupBrief, Blind, BlindMoving,
+        BlindBrief,
     )  # fmt: skip
     accepts_proposals = True
     stages = (Stage("action", _not_run, StepKind.SIDE_EFFECT),)

@@ -3,14 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tests.faults.flows import FORGETS_AFTER
 from tests.faults.oracle import FINAL, NOTHING_HAPPENED, SLACK, Check, Life, Violation, World
 
 FREED = ("ready", "retry_wait", "held")
 """Where a command is once its try is known to have had no effect; *held*, where something else keeps it waiting."""
 
 MUST_NOT_RUN = frozenset({
-    "pending", "one_vote", "rejected", "expired", "lapsed", "revoked", "tampered", "seal_broken", "withdrawn",
-    "old_policy", "old_pin", "superseded",
+    "pending", "one_vote", "one_person", "rejected", "expired", "lapsed", "revoked", "tampered", "seal_broken",
+    "withdrawn", "old_policy", "old_pin", "superseded",
 })  # fmt: skip
 """Set up before any worker ran: nothing of these may ever arrive."""
 
@@ -35,12 +36,23 @@ def approved(world: World) -> Iterator[Violation]:
             invariant = {
                 "revoked": "I16", "old_policy": "I15", "tampered": "I14", "seal_broken": "I14", "old_pin": "PIN",
                 "expired": "I13", "lapsed": "I13", "one_vote": "I12",
+                "one_person": "I12",
             }.get(life.action.what, "I2")  # fmt: skip
             yield Violation("unapproved", invariant, f"{life}: {len(life.arrivals)} arrivals")
             if invariant != "I2":
                 yield Violation("unapproved", "I2", f"{life}: sent all the same")
     for row in world.strangers:
         yield Violation("unapproved", "I2", f"an arrival that nobody asked for: {row['key'][:12]}…")
+
+
+def as_read(world: World) -> Iterator[Violation]:
+    """PIN: nothing is sent on the word of what was read before the record changed."""
+    changed = world.facts.times.get("record")
+    for life in world.lives:
+        if changed is not None and life.action.what == "pinning":
+            for send in life.sends():
+                if send["at"] > changed + world.facts.call_deadline:
+                    yield Violation("unapproved", "PIN", f"{life}: sent though its record had changed")
 
 
 def payload(world: World) -> Iterator[Violation]:
@@ -124,7 +136,8 @@ def _settled_between(world: World, life: Life, earlier: object, later: object) -
     ]  # fmt: skip
     if freed:
         return all(_has_a_reason(world, life, event) for event in freed)
-    retention = world.facts.key_retention
+    forgets = life.action.operation.endswith(".forgetful")
+    retention = FORGETS_AFTER if forgets else world.facts.key_retention
     same_key = earlier["key"] == later["key"]  # type: ignore[index]
     return retention is not None and same_key and second - life.arrivals[0]["first_byte_at"] <= retention
 
@@ -149,4 +162,4 @@ def _has_a_reason(world: World, life: Life, event: object) -> bool:
     return definite or looked or late or by_a_person
 
 
-CHECKS: list[Check] = [once, approved, payload, keys, called, intent, deadlines, retries]
+CHECKS: list[Check] = [once, approved, as_read, payload, keys, called, intent, deadlines, retries]

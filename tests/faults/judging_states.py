@@ -24,7 +24,9 @@ def ended(world: World) -> Iterator[Violation]:
             yield Violation("lost", "I3", f"{life}: approved, and no command")
         if life.command is None or life.command["status"] in FINAL:
             continue
-        may_wait = world.facts.kind == "blind" and life.command["status"] == "unknown"
+        nobody_can_tell = world.facts.kind == "blind" or life.action.operation.endswith(".forgetful")
+        nobody_can_tell = nobody_can_tell or life.command["failure_code"] == "key_reused"
+        may_wait = nobody_can_tell and life.command["status"] == "unknown"
         if not (may_wait and life.command["id"] in asked):
             yield Violation("not_ended", "I3", f"{life}: still {life.command['status']}")
 
@@ -79,9 +81,7 @@ def still_allowed(world: World) -> Iterator[Violation]:
 
     All of these take a lock that conflicts with the send's, so the events' times give their order.
     """
-    gone = {
-        event["subject_id"]: event["at"] for event in world.facts.events if event["kind"] == "user.deactivated"
-    }  # fmt: skip
+    gone = gone_since(world)
     published = world.facts.times.get("policy")
     for life in world.lives:
         for send in life.sends():
@@ -95,6 +95,15 @@ def still_allowed(world: World) -> Iterator[Violation]:
                 yield Violation("unapproved", "I15", f"{life}: sent under a policy that was replaced")
             if _frozen_at(world, at):
                 yield Violation("unapproved", "FREEZE", f"{life}: newly sent while everything was frozen")
+
+
+def gone_since(world: World) -> dict[Any, Any]:
+    """Who may not approve any more, and since when: people who left, or lost the role."""
+    return {
+        event["subject_id"]: event["at"] for event in world.facts.events
+        if event["kind"] in ("user.deactivated", "membership.deactivated")
+        or (event["kind"] == "membership.roles_set" and "reviewer" not in event["body"]["after"])
+    }  # fmt: skip
 
 
 def _stands(world: World, life: Life, at: Any) -> bool:
@@ -137,7 +146,7 @@ def quorum(world: World) -> Iterator[Violation]:
         if proposal is None or not life.arrivals:
             continue
         people = {
-            vote["user_id"] for vote in world.facts.decisions
+            vote.get("person") or vote["user_id"] for vote in world.facts.decisions
             if vote["proposal_id"] == proposal["id"] and vote["kind"] == "approve"
             and vote["digest"] == life.action.digest and vote["user_id"] not in proposal["excluded_users"]
         }  # fmt: skip

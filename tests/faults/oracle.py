@@ -34,13 +34,19 @@ NAMES = {
     "I21": "AUDIT-ATOMIC",
     "I22": "AUDIT-CHAIN",
     "I23": "PROJECTION = LOG",
+    "I24": "TENANT-ISOLATION",
+    "I29": "OPERATOR",
     "PIN": "RECORD-AS-SEEN",
     "FREEZE": "NOTHING-SENT-WHILE-FROZEN",
+    "CANCEL": "NOTHING-SENT-AFTER-A-WISH-TO-STOP",
+    "ORDER": "NEWER-IS-NOT-OVERWRITTEN",
+    "TRIES": "SO-MANY-AND-NO-SOONER",
 }
 COUNTERS = (
     "duplicates", "lost", "unapproved", "wrong_payload", "false_failed", "false_confirmed", "sent_without_intent",
     "sent_after_told", "blind_retries", "other_keys", "not_ended", "terminal_overwritten", "fencing", "late_decisions",
-    "two_decisions", "below_quorum", "log_gaps", "projection_diff", "chain_broken", "poison",
+    "two_decisions", "below_quorum", "log_gaps", "projection_diff", "chain_broken", "poison", "unfounded",
+    "not_carried_over", "wrong_reference", "other_tenant", "hearsay", "over_the_cap", "out_of_order",
 )  # fmt: skip
 """All zero, or the run has failed."""
 SLACK = timedelta(seconds=1.5)
@@ -181,10 +187,11 @@ class Judgement:
 
 def judge(facts: Facts) -> Judgement:
     """Every check over every row."""
-    from tests.faults import judging_effects, judging_records, judging_states
+    from tests.faults import judging_effects, judging_ends, judging_records, judging_states, judging_ties
 
     world = World(facts)
-    checks: list[Check] = [*judging_effects.CHECKS, *judging_states.CHECKS, *judging_records.CHECKS]
+    modules = (judging_effects, judging_states, judging_records, judging_ends, judging_ties)
+    checks: list[Check] = [check for module in modules for check in module.CHECKS]
     return Judgement(world, [violation for check in checks for violation in check(world)])
 
 

@@ -40,7 +40,7 @@ def event(kind: str, seconds: float, before: str = "", **fields: Any) -> Row:
 def arrival(action: Action, seconds: float, **fields: Any) -> Row:
     row = {
         "key": "key", "body_hash": action.body_hash, "first_byte_at": at(seconds), "effect": True,
-        "effect_at": at(seconds), "status": 201,
+        "effect_at": at(seconds), "status": 201, "ref": "re_1",
     }  # fmt: skip
     return row | fields
 
@@ -54,14 +54,15 @@ def good() -> dict[str, Any]:
     }  # fmt: skip
     command = {
         "id": COMMAND, "proposal_id": PROPOSAL, "status": "confirmed", "effect": "happened", "void_reason": "",
-        "hold_reason": "", "state_version": 4, "idempotency_key": "key",
+        "hold_reason": "", "state_version": 4, "idempotency_key": "key", "run_id": RUN, "failure_code": "",
+        "settled_by": "answer", "provider_reference": "re_1", "ended_at": at(4),
     }  # fmt: skip
     return {
         "actions": [action], "proposals": [proposal], "commands": [command], "kind": "lookup",
         "arrivals": [arrival(action, 3)],
         "attempts": [{
             "command_id": COMMAND, "number": 1, "sent_at": at(2), "outcome": "confirmed", "http_status": 201,
-            "late_evidence": None,
+            "late_evidence": None, "ended_at": at(4),
         }],
         "decisions": [{
             "proposal_id": PROPOSAL, "kind": "approve", "user_id": UUID(int=9), "digest": "digest",
@@ -156,7 +157,8 @@ def test_called_failed_and_it_happened(status: str) -> None:
     rows["commands"][0] |= {"status": status, "effect": "none"}
     rows["events"][4] = event(f"command.{status}", 4, "sent")
     found = verdict(rows)
-    assert (found.counters["false_failed"], found.names) == (1, ["I5 UNKNOWN-IS-NOT-FAILED"])
+    assert (found.counters["false_failed"], found.counters["unfounded"]) == (1, 1)
+    assert found.names == ["I3 NO-LOST-APPROVAL", "I5 UNKNOWN-IS-NOT-FAILED"]
 
 
 def test_called_done_and_nothing_happened() -> None:
