@@ -25,10 +25,7 @@ def apply() -> None:
         from tests.faults import planting
 
         planting.plant(plant)
-    if seconds := os.environ.get("PLACET_FAULTS_CALL_S"):
-        from tests.faults import flows
-
-        flows.Refund.call_deadline = timedelta(seconds=float(seconds))
+    _change_the_flows()
     if seconds := os.environ.get("PLACET_FAULTS_CLAIM_S"):
         replace("workflows.worker.claim", "LEASE", timedelta(seconds=float(seconds)))
     if seconds := os.environ.get("PLACET_FAULTS_BATCH_S"):
@@ -38,6 +35,14 @@ def apply() -> None:
         settings.PLACET_CALLS_AT_ONCE = int(few)
     if pause := os.environ.get("PLACET_PAUSE"):
         pause_before(*pause.split(":"))
+
+
+def _change_the_flows() -> None:
+    from tests.faults import flows
+
+    if seconds := os.environ.get("PLACET_FAULTS_CALL_S"):
+        flows.Refund.call_deadline = timedelta(seconds=float(seconds))
+    flows.DEADLY[:] = os.environ.get("PLACET_FAULTS_DEADLY", "").split()
 
 
 def hurry() -> None:

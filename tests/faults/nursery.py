@@ -65,6 +65,28 @@ def attest(tenant: str, command: str, user: str, reference: str) -> None:
     say_so(UUID(tenant), UUID(command), UUID(user), reference)
 
 
+def cancel(tenant: str, run: str, user: str) -> None:
+    """Somebody wants the run to stop."""
+    from uuid import UUID
+
+    from tests.faults.testifying import stop_it
+
+    stop_it(UUID(tenant), UUID(run), UUID(user))
+
+
+def withdraw(tenant: str, proposal: str) -> None:
+    """The agent takes back what it proposed."""
+    from uuid import UUID
+
+    from approvals import actions
+    from common.clock import db_clock
+    from tests.faults.people import AGENT
+
+    actions.withdraw(
+        tenant_id=UUID(tenant), proposal_id=UUID(proposal), reason="changed my mind", by=AGENT, clock=db_clock
+    )
+
+
 def message(**payload: str) -> None:
     """What a worker does with a task message of this content."""
     from workflows.tasks import work as task
@@ -82,6 +104,8 @@ def seal() -> None:
 
 JOBS: Mapping[str, Callable[..., None]] = {
     "attest": attest,
+    "cancel": cancel,
+    "withdraw": withdraw,
     "work": work,
     "sweep": sweep,
     "look": look,

@@ -18,7 +18,7 @@ def plants(function: Callable[[], None]) -> Callable[[], None]:
 
 def plant(name: str) -> None:
     """Take the safeguard out of this process."""
-    from tests.faults import planting_acts, planting_checks  # noqa: F401 - they fill the list
+    from tests.faults import planting_acts, planting_checks, planting_settling  # noqa: F401 - they fill the list
 
     PLANTS[name]()
 

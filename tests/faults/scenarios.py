@@ -319,7 +319,7 @@ def one_vote_of_two(stage: Stage) -> None:
 
 def kills_every_worker(stage: Stage) -> None:
     """A row from which no worker comes back."""
-    action = stage.office.approved()
+    action = stage.office.approved("poison")
     looker = stage.fork("look")
     for _ in range(9):
         stage.until(lambda: stage.status(action) != "claimed")

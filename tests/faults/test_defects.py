@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from tests.faults.planting import PLANTS
-from tests.faults.scenarios import SCENARIOS, Scenario
+from tests.faults.scenarios import SCENARIOS as FIRST
+from tests.faults.scenarios import Scenario
+from tests.faults.scenarios_further import FURTHER
 
 pytestmark = [pytest.mark.django_db, pytest.mark.e2e]
+SCENARIOS = [*FIRST, *FURTHER]
 
 
 def planted() -> list[Any]:
@@ -69,7 +72,7 @@ def test_a_planted_defect_is_found(
 
 
 def test_every_defect_is_planted_somewhere() -> None:
-    from tests.faults import planting_acts, planting_checks  # noqa: F401 - they fill the list
+    from tests.faults import planting_acts, planting_checks, planting_settling  # noqa: F401 - they fill the list
 
     shown = {name for scenario in SCENARIOS for name, _ in scenario.shows}
     assert set(PLANTS) - shown == set()

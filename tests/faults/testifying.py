@@ -9,6 +9,7 @@ from tests.faults import voting
 from tests.faults.facts import journal
 from tests.faults.people import Office, insist
 from workflows.actions.attesting import attest
+from workflows.actions.cancelling import cancel_run
 from workflows.enums import CommandStatus
 from workflows.models import Command
 
@@ -39,3 +40,10 @@ def say_so(tenant_id: UUID, command_id: UUID, user_id: UUID, reference: str) -> 
         tenant_id=tenant_id, command_id=command_id, says="happened" if reference else "did_not_happen",
         reference=reference, reason="I looked at the provider.", by=voting.person(user_id), clock=db_clock,
     )  # fmt: skip
+
+
+def stop_it(tenant_id: UUID, run_id: UUID, user_id: UUID) -> str:
+    """A wish to cancel, or the end at once where nothing was sent."""
+    return cancel_run(
+        tenant_id=tenant_id, run_id=run_id, reason="not wanted", by=voting.person(user_id), clock=db_clock
+    )
