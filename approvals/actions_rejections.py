@@ -9,6 +9,7 @@ from approvals.recorded import note
 from approvals.refusals import AlreadyLifted, NothingRemembered, ReasonRequired
 from audit.actors import Actor
 from common.clock import Clock
+from common.sealed import is_erased
 from common.tx import action
 
 
@@ -29,7 +30,8 @@ def lift(*, tenant_id: UUID, proposal_id: UUID, why: str, by: Actor, clock: Cloc
     if not why.strip():
         raise ReasonRequired()
     rejection.proposal = proposal
-    rejection.lifted_at, rejection.lifted_by_id, rejection.lifted_why = now, by.user_id, why.strip()
+    words = "" if is_erased(rejection) else why.strip()  # of what was erased nobody's words are kept
+    rejection.lifted_at, rejection.lifted_by_id, rejection.lifted_why = now, by.user_id, words
     rejection.save(update_fields=["lifted_at", "lifted_by", "lifted_why"])
     body = {"rejection_id": str(rejection.pk), "until": rejection.until.isoformat()}
     note(proposal, "proposal.rejection_lifted", by=by, body=body)

@@ -54,7 +54,7 @@ TABS: Final = {
 }  # fmt: skip
 """What is asked most: by one kind, or several."""
 LABELS: Final = {
-    "q": "Holds", "when": "Time", "since": "From", "until": "Until", "kind": "Event", "actor": "Who",
+    "q": "Speaks of", "when": "Time", "since": "From", "until": "Until", "kind": "Event", "actor": "Who",
     "run": "Run", "subject": "About", "digest": "Digest", "operation": "Operation", "target": "Target",
     "kinds": "Events",
 }  # fmt: skip
@@ -119,6 +119,8 @@ class HistoryFilter(AskingForm):
         return value
 
     def said(self, name: str, value: Any) -> str:
+        if name == "kinds" and value in TABS:
+            return TABS[value]
         return super().said(name, GROUPS.get(value, value) if name == "kind" else value)
 
     def filters(self, now: datetime) -> Filters:

@@ -62,7 +62,7 @@ def _history(request: HttpRequest) -> HttpResponse:
             {"word": word, "href": _address(request, **_asking(kinds)), "current": _is_asked(request, kinds)}
             for kinds, word in TABS.items()
         ],
-        "more": any(request.GET.get(name) for name in EXACT),
+        "more": any(value for name in EXACT if (value := request.GET.get(name, "")) not in TABS),
         "asked": form.asked_again, "limit": LIMIT,
     }  # fmt: skip
     if _asks_for(request, TARGET):

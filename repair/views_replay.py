@@ -12,6 +12,7 @@ from access.auth import person_actor
 from access.enums import Role
 from access.models import Membership
 from access.web import role_required
+from audit.finding import as_uuid
 from common.clock import db_clock
 from common.errors import NotFound, Refused
 from common.web import http_methods
@@ -22,6 +23,7 @@ from repair.replay.screens import comparison_screen, plan_lines, replays_of
 from workflows.models import Run
 from workflows.screens.words import title_of
 from workflows.selectors import get_run
+from workflows.selectors_contents import runs_about
 
 ANY_ROLE: Final = tuple(Role)
 
@@ -90,7 +92,7 @@ def replays(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @role_required(*ANY_ROLE)
 @never_cache
 def compare(request: HttpRequest, run_id: UUID) -> HttpResponse:
-    """This run beside ``with``: its original, where it is a replay and no other one is named."""
+    """This run beside ``with``, an id or the newest run of an order; of a replay else its original."""
     right = _run_of(request, run_id)
     left = _run_of(request, _other(request, right))
     return render(
@@ -102,10 +104,14 @@ def _other(request: HttpRequest, run: Run) -> UUID:
     named = request.GET.get("with", "")
     if not named:
         return run.identity
-    try:
-        return UUID(named)
-    except ValueError as error:
-        raise Http404 from error
+    ident = as_uuid(named)
+    if ident is not None:
+        return ident
+    about = runs_about(run.tenant_id, named[:200].replace("\0", ""))
+    found = next((one.pk for one in about if one.pk != run.pk), None)
+    if found is None:
+        raise Http404
+    return found
 
 
 def _run_of(request: HttpRequest, run_id: UUID) -> Run:

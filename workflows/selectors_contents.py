@@ -11,6 +11,7 @@ from django.db.models import Count, Q
 
 from approvals.models import Evidence, Proposal
 from audit.finding import as_uuid
+from common.display import visible
 from common.models import ContentKey
 from workflows import legal_holds
 from workflows.actions.erasing import family, follows, is_in_use
@@ -30,6 +31,8 @@ class Kept:
     counts: Mapping[tuple[str, str], int]
     follows: int
     own_hold: bool
+    targets: Collection[str]
+    """What was proposed about: by that people know a run."""
     places: Collection[str] = field(default=())
 
     @property
@@ -66,14 +69,18 @@ def kept(runs: Collection[Run], places: Mapping[UUID, Collection[str]]) -> list[
     (tenant_id,) = by_tenant
     ids = [run.pk for run in runs]
     keys = {row.run_id: row for row in ContentKey.objects.filter(tenant_id=tenant_id, run_id__in=ids)}
-    counts = _counts(tenant_id, ids)
+    counts, targets = _counts(tenant_id, ids), _targets(tenant_id, ids)
     with transaction.atomic():  # the hooks that say what is in use want one
-        return [_row(run, keys.get(run.pk), counts[run.pk], places.get(run.pk, ())) for run in runs]
+        return [
+            _row(run, keys.get(run.pk), counts[run.pk], targets[run.pk], places.get(run.pk, ()))
+            for run in runs
+        ]
 
 
 def _row(
-    run: Run, key: ContentKey | None, counts: Mapping[tuple[str, str], int], places: Collection[str]
-) -> Kept:
+    run: Run, key: ContentKey | None, counts: Mapping[tuple[str, str], int], targets: Collection[str],
+    places: Collection[str],
+) -> Kept:  # fmt: skip
     after = follows(run.tenant_id, run.pk)
     if key is not None and key.erased_at is not None:
         state = "erased"
@@ -82,7 +89,7 @@ def _row(
     else:
         state = "in_use" if is_in_use(run) else ""
     own = key is not None and key.held_at is not None
-    return Kept(run, state, counts, len(after), own, tuple(sorted(places)))
+    return Kept(run, state, counts, len(after), own, targets, tuple(sorted(places)))
 
 
 def _counts(tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, Counter[tuple[str, str]]]:
@@ -103,6 +110,14 @@ def _counts(tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, Counter[tuple[
         counted = rows.filter(tenant_id=tenant_id).order_by().values_list(run).annotate(n=Count("pk"))
         for run_id, count in counted:
             found[run_id][name] = count
+    return found
+
+
+def _targets(tenant_id: UUID, ids: Collection[UUID]) -> dict[UUID, list[str]]:
+    found: dict[UUID, list[str]] = {pk: [] for pk in ids}
+    rows = Proposal.objects.filter(tenant_id=tenant_id, run_id__in=ids).order_by("run_id", "target")
+    for run_id, target in rows.values_list("run_id", "target").distinct():
+        found[run_id].append(visible(target))
     return found
 
 

@@ -120,7 +120,10 @@ def erase(request: HttpRequest) -> HttpResponse:
 
 def _erasing(rows: list[Kept], form: Reference) -> Asked:
     stay = sum(1 for row in rows if row.state)
-    points = [f"{row.run.workflow}, {row.run.pk}: {row.says}{_why_not(row)}" for row in rows]
+    points = [
+        f"{', '.join((row.run.workflow, *row.targets))}, {row.run.pk}: {row.says}{_why_not(row)}"
+        for row in rows
+    ]
     points += [
         "Digests, times, states, decisions and the history stay, and so does the proof. Nothing brings the rest back.",
         "Backups that were made before still have it: let them run out.",

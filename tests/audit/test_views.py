@@ -303,6 +303,10 @@ def test_each_tab_lists_what_it_says_and_nothing_else(tenant: Tenant, auditor: C
         answer = page(auditor, tab[1].replace("&amp;", "&"))
         assert {*listed(answer)} & {*made.values()} == {made[kind] for kind in wanted}
         assert re.search(rf'aria-current="page">{word}</a>', answer)
+        assert (f"Events: <b><bdi>{word}</bdi></b>" in answer, 'exact-filters" open' in answer) == (
+            True,
+            False,
+        )
         back = re.search(r'<a href="([^"]*)">Everything</a>', answer)
         assert back is not None
         assert {*made.values()} <= {*listed(page(auditor, back[1].replace("&amp;", "&")))}

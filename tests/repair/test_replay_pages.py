@@ -109,6 +109,14 @@ def test_only_the_repair_desk_replays_and_only_its_own_organisation(client: Clie
     assert post(client, theirs).status_code == 404
 
 
+def test_a_run_is_laid_beside_the_newest_of_another_order(omar: Client, desk: Desk) -> None:
+    original = paid(desk)
+    older, newer = (desk.proposed(order="1043").run_id for _ in range(2))
+    html = page(omar, f"/repair/run/{original.pk}/compare/?with=order:1043")
+    assert (str(newer) in html, str(older) in html) == (True, False)
+    page(omar, f"/repair/run/{original.pk}/compare/?with=order:1044", 404)
+
+
 def test_the_comparison_shows_where_they_part_first(omar: Client, desk: Desk) -> None:
     original = paid(desk)
     same = through(desk, original, dry())

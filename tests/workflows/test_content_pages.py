@@ -77,6 +77,7 @@ def test_runs_are_found_by_what_they_are_about(desk: Desk, admin: User) -> None:
     target = Proposal.objects.get(run_id=run.pk).target
     for about in (str(run.pk), target, "1042", run.source_event_id):
         assert str(run.pk) in text(at(admin).get(PAGE, {"about": about})), about
+    assert f"toy-pay, <bdi>{target}</bdi>" in text(at(admin).get(PAGE, {"about": str(run.pk)}))
     assert "Nothing is kept" in text(at(admin).get(PAGE, {"about": "order:none"}))
 
 

@@ -15,7 +15,8 @@ from django.test import Client
 from access.management.operator import at_the_console
 from access.models import Membership
 from access.policies import RoleMissing
-from approvals.models import Decision, Evidence, Proposal
+from approvals.actions_rejections import lift
+from approvals.models import Decision, Evidence, Proposal, Rejection
 from audit.actors import clock_actor
 from audit.models import Event
 from common.clock import db_clock
@@ -243,6 +244,34 @@ def test_what_people_wrote_is_erased_too_and_never_was_in_the_history(desk: Desk
     assert not any("Jane" in words for words in told)
     erase(desk, run)
     assert Decision.objects.get(proposal=proposal).reason == ERASED_TEXT
+
+
+def test_a_remembered_rejection_is_lifted_all_the_same(desk: Desk) -> None:
+    """It was refused, because the words could not be kept: the rejection answered on until its time was over."""
+    proposal = desk.proposed()
+    desk.decide(proposal, "reject", remember="week", reason_code="wrong_amount")
+    desk.advance()
+    erase(desk, Run.objects.get(pk=proposal.run_id))
+    lift(
+        tenant_id=desk.tenant.pk,
+        proposal_id=proposal.pk,
+        why="Jane is right.",
+        by=person(desk.ada),
+        clock=db_clock,
+    )
+    found = Rejection.objects.get(proposal=proposal)
+    assert (found.lifted_by_id, found.lifted_why) == (desk.ada.pk, "")
+
+
+def test_a_story_of_what_was_erased_names_it_once_and_says_so(desk: Desk) -> None:
+    run = ended(desk)
+    summary = Proposal.objects.get(run_id=run.pk).summary
+    erase(desk, run)
+    Membership.objects.filter(user=desk.ada).update(roles=["auditor"])
+    client = Client()
+    client.force_login(desk.ada)
+    story = client.get(f"/history/runs/{run.pk}/").content.decode()
+    assert (story.count("What it said was erased."), summary in story) == (1, True)
 
 
 # -- at the command line --------------------------------------------------------------------------------------------
