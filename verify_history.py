@@ -56,6 +56,7 @@ MEMBERS: Final = frozenset({
     "at", "body", "v", "seq", "previous", "id", "tenant", "kind", "subject", "run", "from", "to", "performed_by",
     "on_behalf_of", "via", "owner", "reason", "request_id", "digest",
 })  # fmt: skip
+THROUGH: Final = "through"
 FILES: Final = (
     "manifest.json", "events.jsonl", "proofs.jsonl", "unsealed.jsonl", "contracts.jsonl", "views.jsonl",
     "tables.jsonl", "keys.txt",
@@ -649,6 +650,15 @@ def _place(value: Any) -> int:
     return value
 
 
+def has_members(document: dict[str, Any], of_the_first: frozenset[str]) -> bool:
+    """Whether it is an event: of version 1, or of 2, which says through which token, session or endpoint it came."""
+    if type(document.get("v")) is not int or document["v"] not in (1, 2):
+        return False
+    wanted = of_the_first | {THROUGH} if document["v"] == 2 else of_the_first
+    typed = isinstance(document.get(THROUGH, ""), str) and type(document.get("seq", 0)) is int
+    return typed and document.keys() == wanted
+
+
 # --- the chain, and the checkpoints over it --------------------------------------------------------------------------
 
 
@@ -681,7 +691,7 @@ class Chain:
             raise NotHeld(
                 "line", f"The event after {self.seq} cannot be taken: {error}.", seq=place
             ) from None
-        if not isinstance(document, dict) or document.keys() != MEMBERS or type(document["seq"]) is not int:
+        if not isinstance(document, dict) or not has_members(document, MEMBERS):
             raise NotHeld(
                 "line", f"The event after {self.seq} does not have the members of an event.", seq=place
             )
@@ -1666,10 +1676,9 @@ class Verifier:
     def _unsealed(self) -> None:
         """What has happened and has no place yet: it explains the rows, and proves nothing."""
         for where, document in self.bundle.documents("unsealed.jsonl"):
-            if document.keys() != MEMBERS - {"seq", "previous"} or document["tenant"] != self.manifest.tenant:
-                raise NotHeld(
-                    "line", "An event without a place does not have the members of one.", where=where
-                )
+            bare = MEMBERS - {"seq", "previous"}
+            if not has_members(document, bare) or document["tenant"] != self.manifest.tenant:
+                raise NotHeld("line", "An event without a place has not the members of one.", where=where)
             self.unsealed += 1
             try:
                 self._inside(document)
@@ -1878,15 +1887,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = _parser().parse_args(arguments)
     report = verify(
-        options.bundle,
-        options.checkpoints,
-        options.pubkey,
-        options.receipt,
-        contents_left_out=options.contents_left_out,
-        passkeys=options.passkeys,
-        signed=options.signed,
-        as_of=options.as_of or "",
-    )
+        options.bundle, options.checkpoints, options.pubkey, options.receipt, passkeys=options.passkeys,
+        contents_left_out=options.contents_left_out, signed=options.signed, as_of=options.as_of or "",
+    )  # fmt: skip
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may lack letters, a file name be no text
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.stdout.write(json.dumps(report.as_json()) + "\n" if options.json else said(report))

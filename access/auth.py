@@ -23,13 +23,14 @@ from access.usage import usage
 from audit.actors import Actor, Owner, Via
 from audit.principals import NotSignedIn, ScopeMissing, principal_of, require_scope
 from audit.principals import Principal as BasePrincipal
+from audit.through import through_session
 from common.dbroles import as_system, bind_tenant
 from common.errors import Refused
 from common.longpoll import wait_until
 
 __all__ = [
     "CsrfFailed", "NotSignedIn", "Principal", "ScopeMissing", "SessionAuth", "TokenAuth", "TokenCannotDecide",
-    "agent_actor", "person_actor", "principal_of", "require_scope", "session_principal",
+    "agent_actor", "person_actor", "person_of", "principal_of", "require_scope", "session_principal",
     "wait_as",
 ]  # fmt: skip
 
@@ -59,14 +60,15 @@ class Principal(BasePrincipal):
     """The people behind it, all their accounts: whom it acts for, who answers for it, who was shown the token."""
 
 
-def agent_actor(agent: Agent, *, request_id: str = "") -> Actor:
-    """The actor of what an automation does."""
+def agent_actor(agent: Agent, *, through: str, request_id: str = "") -> Actor:
+    """The actor of what an automation does, by which of its tokens or endpoints."""
     return Actor(
         performed_by=str(agent),
         on_behalf_of=on_behalf_of(agent),
         via=Via.TOKEN,
         owner=Owner.AUTOMATION,
         request_id=request_id,
+        through=through,
     )
 
 
@@ -77,7 +79,7 @@ def on_behalf_of(agent: Agent) -> str:
     return f"system:{agent.acts_for_system}" if agent.acts_for_system else ""
 
 
-def person_actor(membership: Membership, *, request_id: str = "") -> Actor:
+def person_actor(membership: Membership, *, request_id: str = "", through: str = "") -> Actor:
     """The actor of what a signed-in person does."""
     user_id = membership.user_id
     return Actor(
@@ -86,7 +88,14 @@ def person_actor(membership: Membership, *, request_id: str = "") -> Actor:
         owner=Owner.PERSON,
         request_id=request_id,
         user_id=user_id,
+        through=through,
     )
+
+
+def person_of(request: HttpRequest) -> Actor:
+    """The signed-in person of a request, in their organisation and in this session."""
+    membership: Membership = request.membership  # type: ignore[attr-defined]
+    return person_actor(membership, request_id=request_id_of(request), through=through_session(request))
 
 
 def session_principal(request: HttpRequest) -> Principal:
@@ -96,7 +105,7 @@ def session_principal(request: HttpRequest) -> Principal:
         raise NotSignedIn
     return Principal(
         tenant=membership.tenant,
-        actor=person_actor(membership, request_id=request_id_of(request)),
+        actor=person_of(request),
         kind="session",
         membership=membership,
     )
@@ -125,7 +134,7 @@ class TokenAuth(HttpBearer):
         usage.note(row.tenant_id, row.id)
         principal = Principal(
             tenant=row.tenant,
-            actor=agent_actor(row.agent, request_id=request_id_of(request)),
+            actor=agent_actor(row.agent, through=row.word, request_id=request_id_of(request)),
             kind="token",
             scopes=frozenset(Scope(scope) for scope in row.scopes),
             agent=row.agent,

@@ -31,7 +31,7 @@ from django.views.generic import RedirectView
 from access.actions import note_sign_out
 from access.actions_account import ResetOver, note_failed_sign_in
 from access.actors import stranger_of
-from access.auth import person_actor, request_id_of
+from access.auth import person_of
 from access.clients import client_address
 from access.forms import is_throttled
 from access.provider import Adapter
@@ -118,7 +118,7 @@ class SignOut(account.LogoutView):  # type: ignore[misc]
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         membership = getattr(request, "membership", None)
         if membership is not None:
-            actor = person_actor(membership, request_id=request_id_of(request))
+            actor = person_of(request)
             note_sign_out(membership=membership, by=actor, clock=db_clock)
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response

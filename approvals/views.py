@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django_htmx.http import trigger_client_event
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.models import Membership
 from access.sessions import confirmed_for, spend_proof
 from access.web import role_required
@@ -240,4 +240,4 @@ def reader_of(request: HttpRequest, typed: Typed | None = None, asked: str = "")
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    return person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    return person_of(request)

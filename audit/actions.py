@@ -16,13 +16,13 @@ MAX_BODY = 8192
 MAX_REASON = 500
 
 _COLUMNS = """id, tenant_id, kind, subject_type, subject_id, run_id, from_state, to_state, performed_by,
-    on_behalf_of, via, owner, reason, request_id, digest, body"""
+    on_behalf_of, via, owner, reason, request_id, digest, body, through"""
 # `at` and `xid` are set by the table's trigger.
 _INSERT_MANY = f"""
     INSERT INTO audit_event ({_COLUMNS})
     SELECT * FROM unnest(
         %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::uuid[], %s::uuid[], %s::text[], %s::text[], %s::text[],
-        %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[])
+        %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::jsonb[], %s::text[])
 """  # noqa: S608
 
 
@@ -52,7 +52,7 @@ class Entry:
         return (
             event_id, self.tenant_id, self.kind, self.subject_type, self.subject_id, self.run_id, self.from_state,
             self.to_state, by.performed_by, by.on_behalf_of, str(by.via), str(by.owner), self.reason[:MAX_REASON],
-            by.request_id, self.digest, _body(self.body),
+            by.request_id, self.digest, _body(self.body), by.through,
         )  # fmt: skip
 
 

@@ -43,6 +43,10 @@ class Actor:
     request_id: str = ""
     user_id: UUID | None = field(default=None)
     """The person at the keyboard, where there is one; decisions need it."""
+    through: str = ""
+    """Which one it was of what ``via`` names, as a ``kind:id`` word: ``token:<uuid>``, ``session:<handle>``,
+    ``endpoint:<uuid>``. Never the secret itself, nor anything that would let somebody in. Empty where ``performed_by``
+    says it already, as for workers, rules and the clock."""
 
 
 def clock_actor(name: str = "sweep") -> Actor:

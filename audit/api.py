@@ -38,6 +38,7 @@ class EventsQuery(Schema):
     since: Instant | None = None
     until: Instant | None = None
     actor: Word = ""
+    through: Word = ""
     run_id: UUID | None = None
     subject_type: Word = ""
     subject_id: UUID | None = None
@@ -48,7 +49,11 @@ class EventsQuery(Schema):
 
 
 class EventOut(Schema):
-    """One event. ``seq`` is its place in the chain, null for about a second until it is sealed."""
+    """One event. ``seq`` is its place in the chain, null for about a second until it is sealed.
+
+    ``through`` names which token, session or endpoint the actor came through; it is empty where ``performed_by`` says
+    all, as of workers, and null in events of before it was recorded.
+    """
 
     id: UUID
     seq: int | None
@@ -62,6 +67,7 @@ class EventOut(Schema):
     performed_by: str
     on_behalf_of: str
     via: str
+    through: str | None
     owner: str
     reason: str
     request_id: str

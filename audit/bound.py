@@ -2,8 +2,8 @@
 
 The history names the digest of a contract, and says who decided. A row has more: whom a proposal was asked of, in which
 role somebody decided, when. None of these columns ever changes, so one digest of all of them holds the row fast.
-``SHA-256("placet.row.v1\\n" + RFC 8785 bytes of {table, id, column: value})``. A column that is added later is not
-put in among these: events of before know nothing of it.
+``SHA-256("placet.row.v1\\n" + RFC 8785 bytes of {table, id, column: value})``. A column that is added later is
+among these only in rows that have it: events of before know nothing of it.
 """
 
 import hashlib

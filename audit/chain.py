@@ -1,8 +1,9 @@
 """How one event becomes one link: the canonical document that is hashed, shared by the sealer and the verifier.
 
-``hash = SHA-256("placet.event.v1\\n" + RFC 8785 bytes of the document)``. The document has ``v`` (1), ``seq``,
+``hash = SHA-256("placet.event.v1\\n" + RFC 8785 bytes of the document)``. The document has ``v``, ``seq``,
 ``previous`` and the members of `MEMBERS`. ``previous`` is the hash of the tenant's event before it; the first
-one has 64 zeros there.
+one has 64 zeros there. ``v`` is 2. Events of before it was recorded through what an actor came have ``v`` 1 and no
+``through``: each is hashed for ever as it was written.
 """
 
 import hashlib
@@ -31,6 +32,7 @@ MEMBERS: Final = {
     "reason": "e.reason",
     "request_id": "e.request_id",
     "digest": "e.digest",
+    "through": "e.through",
 }
 """The document's members and the SQL that gives each as text; `at` and `body` come before them."""
 _AT: Final = """to_char(e.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
@@ -71,7 +73,7 @@ def canonical_link(seq: int, previous: str, content: Content) -> bytes:
     Beside ``body`` there are texts, integers and None under plain names: for those the standard encoder gives the
     same bytes as RFC 8785, several times faster. ``at`` and ``body`` sort before all other names.
     """
-    return _canonical(content, {"v": 1, "seq": seq, "previous": previous})
+    return _canonical(content, {"seq": seq, "previous": previous})
 
 
 def content_hash(content: Content) -> str:
@@ -81,11 +83,15 @@ def content_hash(content: Content) -> str:
 
 def canonical_content(content: Content) -> bytes:
     """The RFC 8785 bytes of the document without ``seq`` and ``previous``."""
-    return _canonical(content, {"v": 1})
+    return _canonical(content, {})
 
 
 def _canonical(content: Content, more: dict[str, Any]) -> bytes:
-    rest = _encode({**more, **content.members})
+    members = {**more, **content.members, "v": 2}
+    if members.get("through") is None:
+        members["v"] = 1
+        members.pop("through", None)
+    rest = _encode(members)
     return b'{"at":"%s","body":%s,%s' % (
         content.at.encode(),
         _canonical_body(content.body),

@@ -10,6 +10,7 @@ from audit.models import Event, Seal
 from audit.names import names_of, spoken
 from audit.selectors import stored_content
 from audit.tables import EventRow, event_row
+from audit.through import Named, spoken_through, through_names, way
 from common.desk_parts import Leader
 from common.display import visible
 
@@ -17,6 +18,7 @@ VIA: Final = {
     "session": "in a signed-in session", "token": "with a token", "link": "by a link", "worker": "as a worker",
     "clock": "because its time had come", "rule": "by a policy rule", "command_line": "on the command line",
 }  # fmt: skip
+_ONE_OF_MANY: Final = ("session", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class EventDetail:
     words: str
     facts: tuple[tuple[str, str], ...]
     stored: str
+    through: Named | None
+    """The token or endpoint through which it came, where it is known here."""
     hash: str
     proof: tuple[Leader, ...]
 
@@ -34,23 +38,26 @@ class EventDetail:
 def event_detail(event: Event) -> EventDetail:
     """``event`` comes from `audit.selectors.events`, so it knows its place."""
     names = names_of({event.performed_by, event.on_behalf_of})
-    row = event_row(event, names)
+    ways = through_names(event.tenant_id, [event.through])
+    row = event_row(event, names, ways)
     content, seal = stored_content(event.pk), Seal.objects.filter(event_id=event.pk).first()
     return EventDetail(
-        row=row, words=_words(row), facts=_facts(event, names), stored=_stored(content, seal),
-        hash=seal.hash if seal else "", proof=tuple(_proof(content, seal)),
+        row=row, words=_words(row, way(event.through, ways)), facts=_facts(event, names, ways),
+        stored=_stored(content, seal), through=ways.get(event.through or ""), hash=seal.hash if seal else "",
+        proof=tuple(_proof(content, seal)),
     )  # fmt: skip
 
 
-def _words(row: EventRow) -> str:
+def _words(row: EventRow, way: str) -> str:
     what = f"{row.thing}: {row.moved}" if row.moved else row.kind
-    return f"{row.who[:1].upper()}{row.who[1:]}, {VIA.get(row.via, row.via)} · {what}."
+    return f"{row.who[:1].upper()}{row.who[1:]}, {way or VIA.get(row.via, row.via)} · {what}."
 
 
-def _facts(event: Event, names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _facts(event: Event, names: Mapping[str, str], ways: Mapping[str, Named]) -> tuple[tuple[str, str], ...]:
     facts = [
         ("Performed by", visible(event.performed_by)),
         ("On behalf of", spoken(event.on_behalf_of, names) if event.on_behalf_of else "nobody else"),
+        ("Came through", spoken_through(event.through, ways) or _not_noted(event)),
         ("Authority", event.owner),
         ("Reason", visible(event.reason) or "none given"),
         ("About", f"{visible(event.subject_type)} {event.subject_id}"),
@@ -62,6 +69,11 @@ def _facts(event: Event, names: Mapping[str, str]) -> tuple[tuple[str, str], ...
         ),
     ]
     return tuple((name, value) for name, value in facts if value)
+
+
+def _not_noted(event: Event) -> str:
+    """Which one it was is in no event of before; there it is not known, which is not the same as none."""
+    return "not noted in events of that time" if event.through is None and event.via in _ONE_OF_MANY else ""
 
 
 def _value(value: Any) -> str:

@@ -11,6 +11,7 @@ from audit.asking import STRETCHES, AskingForm, instant, text
 from audit.finding import as_uuid, found_by, of_runs_doing
 from audit.kinds import KINDS
 from audit.selectors import Filters
+from audit.through import words_for
 
 GROUPS: Final = {
     "proposal.": "Proposals and decisions",
@@ -56,7 +57,7 @@ TABS: Final = {
 LABELS: Final = {
     "q": "Speaks of", "when": "Time", "since": "From", "until": "Until", "kind": "Event", "actor": "Who",
     "run": "Run", "subject": "About", "digest": "Digest", "operation": "Operation", "target": "Target",
-    "kinds": "Events",
+    "kinds": "Events", "through": "Came through",
 }  # fmt: skip
 
 
@@ -101,6 +102,7 @@ class HistoryFilter(AskingForm):
     digest = text("Digest", "All 64 digits")
     operation = text("Operation, of its run", "Its name")
     target = text("Target, of its run", "order:1042")
+    through = text("Came through", "plc_…, token:…, session:…")
     kinds = text("Any of these events", "proposal.vote hold.")
 
     def clean_run(self) -> str:
@@ -141,7 +143,16 @@ class HistoryFilter(AskingForm):
         found = found_by(tenant_id, asked["q"]) if asked.get("q") else Q()
         if asked.get("operation") or asked.get("target"):
             found &= of_runs_doing(tenant_id, asked.get("operation", ""), asked.get("target", ""))
-        return found & any_kind(asked.get("kinds", ""))
+        return found & any_kind(asked.get("kinds", "")) & came_through(tenant_id, asked.get("through", ""))
+
+
+def came_through(tenant_id: UUID, text: str) -> Q:
+    """Through the token that begins so, through this endpoint, or by the word that an event has."""
+    if not text:
+        return Q()
+    words = words_for(tenant_id, text)
+    # By equality the index gives them in the order of a page.
+    return Filters(through=words[0]).condition() if len(words) == 1 else Q(through__in=words)
 
 
 def any_kind(text: str) -> Q:

@@ -12,6 +12,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q
 
 from audit.names import PERSON
+from audit.through import words_for
 
 RunsNamed = Callable[[UUID, str], Collection[UUID]]
 
@@ -48,8 +49,10 @@ def found_by(tenant_id: UUID, text: str) -> Q:
     words = " ".join(text.split())[:100]
     whole = as_uuid(words)
     if whole is not None:
-        return Q(id=whole) | Q(run_id=whole) | Q(subject_id=whole) | Q(performed_by=f"{PERSON}{whole}")
-    return _by_beginning(words) | _by_words(tenant_id, words)
+        through = Q(through__in=[f"token:{whole}", f"endpoint:{whole}"])
+        named = Q(id=whole) | Q(run_id=whole) | Q(subject_id=whole) | Q(performed_by=f"{PERSON}{whole}")
+        return named | through
+    return _by_way(tenant_id, words) | _by_beginning(words) | _by_words(tenant_id, words)
 
 
 def as_uuid(text: str) -> UUID | None:
@@ -68,6 +71,15 @@ def hex_digits(text: str) -> str:
     """The hex digits that begin a digest or an id, whether grouped, shortened or with its algorithm; else empty."""
     match = _HEX.fullmatch(text.replace(" ", "").replace("-", ""))
     return match[1].lower() if match else ""
+
+
+def _by_way(tenant_id: UUID, words: str) -> Q:
+    """What came through a token that is named by its beginning, and what happened to the token itself."""
+    named = words_for(tenant_id, words)
+    if not named:
+        return Q(pk__in=[])
+    things = [ident for word in named if (ident := as_uuid(word.partition(":")[2]))]
+    return Q(through__in=named) | Q(subject_id__in=things)
 
 
 def _by_beginning(words: str) -> Q:

@@ -54,6 +54,8 @@ class Event(models.Model):
     request_id = models.CharField(max_length=80, blank=True)
     digest = models.CharField(max_length=80, blank=True)
     body = models.JSONField(default=dict)
+    through = models.CharField(max_length=80, null=True)
+    """Which token, session or endpoint the actor came through; null in events of before there was this column."""
     # Both are stamped by the database: its clock, and the transaction that the sealer waits for.
     at = models.DateTimeField()
     xid = models.BigIntegerField()
@@ -76,6 +78,12 @@ class Event(models.Model):
                 condition=~models.Q(on_behalf_of=""),
             ),
             models.Index(fields=["tenant_id", "kind", "at"], name="audit_event_kind"),
+            # One token among those of its automation: docs/adr/0048.
+            models.Index(
+                fields=["tenant_id", "through", "at"],
+                name="audit_event_through",
+                condition=models.Q(through__gt=""),
+            ),
             models.Index(fields=["tenant_id", "subject_id", "at"], name="audit_event_subject"),
             models.Index(
                 fields=["tenant_id", "digest"], name="audit_event_digest", condition=~models.Q(digest="")

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from audit.actors import Actor, Owner, Via
+from audit.through import through_session
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 ROLES: Final = ("auditor", "admin")
@@ -66,5 +67,5 @@ def reader_actor(request: HttpRequest) -> Actor:
     user_id = request.membership.user_id  # type: ignore[attr-defined]
     return Actor(
         performed_by=f"user:{user_id}", via=Via.SESSION, owner=Owner.PERSON, user_id=user_id,
-        request_id=str(getattr(request, "request_id", "")),
+        request_id=str(getattr(request, "request_id", "")), through=through_session(request),
     )  # fmt: skip

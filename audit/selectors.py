@@ -20,6 +20,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     actor: str = ""
+    through: str = ""
     run_id: UUID | None = None
     subject_type: str = ""
     subject_id: UUID | None = None
@@ -29,7 +30,7 @@ class Filters:
     def condition(self) -> Q:
         wanted: dict[str, object] = {
             "at__gte": self.since, "at__lt": self.until, "run_id": self.run_id, "subject_type": self.subject_type,
-            "subject_id": self.subject_id, "digest": self.digest,
+            "subject_id": self.subject_id, "digest": self.digest, "through": self.through,
         }  # fmt: skip
         if self.kind.endswith("."):
             wanted |= _of_group(self.kind)

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from audit.models import Event
 from audit.names import names_of, spoken
+from audit.through import Named, called, through_names
 from common.display import visible
 from common.states_ui import STATES, StateUi
 
@@ -81,6 +82,9 @@ class EventRow:
     actor: str
     """As it is stored, for a filter."""
     via: str
+    through: str
+    """As it is stored, for a filter; empty where it says no more than ``via``."""
+    way: str
     thing: str
     moved: str
     run_id: UUID | None
@@ -110,15 +114,19 @@ def event_rows(events: Iterable[Event], *, linked: bool = True) -> list[EventRow
     """The rows of a page of `audit.selectors.events`; one query for all names."""
     found = list(events)
     names = names_of({event.performed_by for event in found})
-    return [event_row(event, names, linked=linked) for event in found]
+    ways = through_names(found[0].tenant_id, {event.through for event in found}) if found and linked else {}
+    return [event_row(event, names, ways, linked=linked) for event in found]
 
 
-def event_row(event: Event, names: Mapping[str, str], *, linked: bool = True) -> EventRow:
+def event_row(
+    event: Event, names: Mapping[str, str], ways: Mapping[str, Named], *, linked: bool = True
+) -> EventRow:
     return EventRow(
         id=event.pk, at=event.at, time=f"{event.at:%H:%M:%S}.{event.at.microsecond // 1000:03d}",
         kind=visible(event.kind), ui=kind_ui(event.kind), who=spoken(event.performed_by, names),
-        actor=event.performed_by, via=event.via, thing=visible(event.subject_type), moved=moved(event),
-        run_id=event.run_id, digest=event.digest,
+        actor=event.performed_by, via=event.via,
+        through=event.through or "", way=called(event.through, ways), thing=visible(event.subject_type),
+        moved=moved(event), run_id=event.run_id, digest=event.digest,
         seq=event.seq, href=reverse("audit:event", args=[event.pk]) if linked else "",  # type: ignore[attr-defined]
     )  # fmt: skip
 

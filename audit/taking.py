@@ -117,8 +117,8 @@ def _record(wanted: Wanted, *, by: Actor, count: int, digest: str) -> None:
 # -- events -------------------------------------------------------------------------------------------------------
 
 EVENT_COLUMNS: Final = (
-    "seq", "at", "kind", "performed_by", "name", "on_behalf_of", "via", "owner", "subject_type", "subject_id", "run_id",
-    "from_state", "to_state", "reason", "digest", "request_id", "id", "body",
+    "seq", "at", "kind", "performed_by", "name", "on_behalf_of", "via", "through", "owner", "subject_type",
+    "subject_id", "run_id", "from_state", "to_state", "reason", "digest", "request_id", "id", "body",
 )  # fmt: skip
 
 

@@ -32,7 +32,18 @@ from common.links import same_list
 from common.web import http_methods
 
 TARGET: Final = "events"
-EXACT: Final = ("since", "until", "actor", "run", "subject", "digest", "operation", "target", "kinds")
+EXACT: Final = (
+    "since",
+    "until",
+    "actor",
+    "run",
+    "subject",
+    "digest",
+    "operation",
+    "target",
+    "kinds",
+    "through",
+)
 
 
 @http_methods(read=("GET", "HEAD"))

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from access.auth import person_of
 from access.models import Membership
 from access.web import role_required
 from common.clock import db_clock
@@ -25,7 +26,7 @@ from repair.filters import PacketFilter
 from repair.listing import base_packets, offset_of, rows_of
 from repair.selectors import SECTIONS, packets
 from repair.tables import StoppedRow
-from repair.views_choices import membership_of, person_of
+from repair.views_choices import membership_of
 
 STEP: Final = 50
 """Pages of the list of what stopped, and of this one."""

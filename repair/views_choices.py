@@ -8,10 +8,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.models import Membership
 from access.web import role_required
-from audit.actors import Actor
 from common.clock import db_clock
 from common.errors import InvalidInput, NotFound, Refused
 from common.web import http_methods
@@ -106,7 +105,3 @@ def page(
 def membership_of(request: HttpRequest) -> Membership:
     membership: Membership = request.membership  # type: ignore[attr-defined]
     return membership
-
-
-def person_of(request: HttpRequest) -> Actor:
-    return person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))

@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.web import role_required
 from audit.actors import Actor
 from common.clock import db_clock
@@ -52,4 +52,4 @@ def runbook(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def person(request: HttpRequest) -> Actor:
-    return person_actor(membership_of(request), request_id=str(getattr(request, "request_id", "")))
+    return person_of(request)

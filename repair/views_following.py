@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.models import Membership
 from access.web import role_required
 from common.clock import db_clock
@@ -56,7 +56,7 @@ def _post(request: HttpRequest, effect: EffectOf, following: Following, choice: 
         return _page(request, effect, following, choice, refusal=AnotherEffect())
     if not form.is_valid() or request.POST.get("decision") != "do":
         return _page(request, effect, following, choice, form=form, sure=form.is_valid())
-    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    by = person_of(request)
     try:
         told = propose(following, effect, form.cleaned_data, by, db_clock)
     except NotFound as missing:

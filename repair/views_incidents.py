@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from access.auth import person_of
 from access.policies import can_role
 from access.web import role_required
 from approvals.policies import SEES_PERSONAL
@@ -27,7 +28,6 @@ from repair.incidents.screen import found_page, incident_list, incident_screen
 from repair.incidents.traces import traces_of
 from repair.models_incidents import Incident
 from repair.views import membership_of
-from repair.views_choices import person_of
 
 TYPES: Final = {"json": "application/json", "md": "text/markdown; charset=utf-8"}
 ASKED: Final = {*LABELS, "since", "until"}

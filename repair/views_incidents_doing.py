@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
+from access.auth import person_of
 from access.web import role_required
 from common.clock import db_clock
 from common.errors import NotFound, Refused
@@ -22,7 +23,6 @@ from repair.incidents.report import unfinished
 from repair.incidents.traces import traces_of
 from repair.models_incidents import Incident
 from repair.views import membership_of
-from repair.views_choices import person_of
 from repair.views_incidents import contain_form, incident_of, incident_page
 
 

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.enums import Role
 from access.models import Membership
 from access.web import role_required
@@ -40,7 +40,7 @@ def replay(request: HttpRequest, run_id: UUID) -> HttpResponse:
     looks = request.POST.get("decision") != "do"
     if not form.is_valid() or looks:
         return _page(request, found, form, looks=looks)
-    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    by = person_of(request)
     try:
         made = replay_run(
             tenant_id=found.tenant_id, run_id=found.pk, asked=form.asked(), by=by, clock=db_clock

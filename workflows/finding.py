@@ -1,13 +1,16 @@
 """Finding runs by what a person types: an id or its beginning, an order or another target, a source event."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
+from django.urls import reverse
 
 from approvals.models import Proposal
 from audit.finding import as_uuid, hex_digits, id_range
-from workflows.models import Run
+from audit.through import Named
+from workflows.models import Endpoint, Run
 
 MOST: int = 200
 
@@ -38,6 +41,21 @@ def runs_doing(tenant_id: UUID, operation: str, target: str) -> Any:
     asked = {"operation": operation, "target": target}
     wanted = {name: value for name, value in asked.items() if value}
     return Proposal.objects.filter(tenant_id=tenant_id, **wanted).values("run_id")
+
+
+def endpoint_names(tenant_id: UUID, idents: Collection[UUID]) -> Mapping[UUID, Named]:
+    """For the history: what came by a webhook names the endpoint at which it came."""
+    rows = Endpoint.objects.filter(tenant_id=tenant_id, pk__in=idents).select_related("agent")
+    return {
+        row.pk: Named(row.name, str(row.agent), reverse("endpoints:endpoint", args=[row.pk])) for row in rows
+    }
+
+
+def endpoints_named(tenant_id: UUID, text: str) -> list[UUID]:
+    """The endpoint with this name, or with this id."""
+    ident = as_uuid(text)
+    named = Q(pk=ident) if ident else Q(name=text)
+    return list(Endpoint.objects.filter(named, tenant_id=tenant_id).values_list("pk", flat=True))
 
 
 def _of_proposals(tenant_id: UUID, condition: Q) -> Q:

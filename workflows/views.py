@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.enums import Role
 from access.models import Membership
 from access.policies import RoleMissing, can_role
@@ -135,7 +135,7 @@ def document(request: HttpRequest, run_id: UUID, document_id: UUID) -> HttpRespo
 
 
 def _opened(request: HttpRequest, found: Run, document_id: UUID) -> str:
-    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    by = person_of(request)
     try:
         row = open_document(tenant_id=found.tenant_id, run_id=found.pk, document_id=document_id, by=by)
     except RoleMissing as refusal:
@@ -162,7 +162,7 @@ def outcome(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _corrected(request: HttpRequest, found: Run, form: OutcomeForm) -> bool:
-    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    by = person_of(request)
     try:
         correct_outcome(tenant_id=found.tenant_id, run_id=found.pk, by=by, **form.cleaned_data)
     except Refused as refusal:
@@ -186,7 +186,7 @@ def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
 
 
 def _cancelled(request: HttpRequest, found: Run, form: CancelForm) -> bool:
-    by = person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    by = person_of(request)
     reason = form.cleaned_data["reason"]
     try:
         result = cancel_run(tenant_id=found.tenant_id, run_id=found.pk, reason=reason, by=by, clock=db_clock)

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.policies import can_role
 from access.web import role_required
 from audit.actors import Actor
@@ -168,7 +168,7 @@ def _hold_of(request: HttpRequest, hold_id: UUID) -> Hold:
 
 
 def _person(request: HttpRequest) -> Actor:
-    return person_actor(membership_of(request), request_id=getattr(request, "request_id", ""))
+    return person_of(request)
 
 
 def _ask_one(request: HttpRequest) -> None:

@@ -178,6 +178,11 @@ class ApiToken(TenantRow):
     def __str__(self) -> str:
         return f"{self.prefix}…"
 
+    @property
+    def word(self) -> str:
+        """How the history names it, in what came through it."""
+        return f"token:{self.pk}"
+
 
 class Duty(TenantRow):
     """What a person answers for, and therefore never decides: a workflow that is theirs, a policy that they wrote."""

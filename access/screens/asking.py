@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from access.auth import person_actor
+from access.auth import person_of
 from access.enums import Role
 from access.models import Membership
 from access.policies import PEOPLE_MANAGERS, PEOPLE_READERS
@@ -78,7 +78,7 @@ def reader_of(request: HttpRequest) -> Membership:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    return person_actor(reader_of(request), request_id=str(getattr(request, "request_id", "")))
+    return person_of(request)
 
 
 def may_change(request: HttpRequest) -> bool:

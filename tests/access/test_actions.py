@@ -124,7 +124,7 @@ def test_only_admins_of_the_tenant_and_the_command_line_manage() -> None:
     agent = people.agent(north, acts_for=admin)
     assert can_manage(INSTALLER, north.id)
     assert can_manage(actor_of(admin), north.id)
-    for by in (actor_of(reviewer), actor_of(stranger), agent_actor(agent), worker_actor("w")):
+    for by in (actor_of(reviewer), actor_of(stranger), agent_actor(agent, through=""), worker_actor("w")):
         assert not can_manage(by, north.id)
         with pytest.raises(Refused):
             actions.create_group(tenant=north, name="Desk", by=by, clock=db_clock)

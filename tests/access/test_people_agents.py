@@ -297,7 +297,7 @@ def test_the_agent_of_an_admin_manages_nothing(desk: Desk) -> None:
         lambda by: actions.set_roles(tenant=desk.tenant, user=desk.ada, roles=[], by=by, clock=db_clock),
     ):
         with pytest.raises(RoleMissing):
-            refused_of(agent_actor(agent))
+            refused_of(agent_actor(agent, through=""))
 
 
 def test_the_form_of_an_automation_says_which_names_there_are(desk: Desk) -> None:

@@ -44,6 +44,25 @@ def test_golden_hash_across_releases() -> None:
     assert link_hash(1, GENESIS, CONTENT) == golden
 
 
+def test_an_event_that_says_through_what_it_came_is_of_version_2() -> None:
+    members = EVENT | {"through": "token:0190b7a6-0000-7000-8000-000000000009"}
+    document = {"v": 2, "seq": 1, "previous": GENESIS, "at": AT, "body": {}, **members}
+    assert canonical_link(1, GENESIS, Content(AT, "{}", members)) == canonicalize(document)
+    golden = "8a032cc3919f5c97651f1760a9cfe67b603ef3fc82b26b4319f2f0968c0e1af0"
+    assert link_hash(1, GENESIS, Content(AT, "{}", members)) == golden
+
+
+def test_an_event_of_before_is_hashed_as_it_was() -> None:
+    golden = "b7220943bd42fb8735113c45c6dc1c3d9fe6dc1127ccc9ebd0af9eebba517678"
+    assert link_hash(1, GENESIS, CONTENT._replace(members=EVENT | {"through": None})) == golden
+
+
+def test_that_it_came_through_nothing_is_said_too() -> None:
+    said, unsaid = (CONTENT._replace(members=EVENT | {"through": word}) for word in ("", None))
+    assert canonical_link(1, GENESIS, said).endswith(b'"through":"","v":2,"via":"session"}')
+    assert link_hash(1, GENESIS, said) != link_hash(1, GENESIS, unsaid)
+
+
 def test_at_and_body_sort_before_all_other_members() -> None:
     assert max("at", "body") < min({"v", "seq", "previous", *MEMBERS})
 

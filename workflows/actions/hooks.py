@@ -78,7 +78,7 @@ def receive(
     if endpoint is None or not keys:
         raise HookRefused
     before(endpoint)
-    by = agent_actor(endpoint.agent, request_id=request_id)
+    by = agent_actor(endpoint.agent, through=endpoint.word, request_id=request_id)
     received = _store(endpoint.pk, UUID(secret_id), identity, message.body, by=by, clock=clock)
     if received.conflict:
         raise EventConflict(delivery_id=str(received.delivery.pk))
@@ -114,7 +114,7 @@ def _note_refused(endpoint: Endpoint, why: str, request_id: str) -> None:
     ):
         return
     record(
-        by=agent_actor(endpoint.agent, request_id=request_id), kind="endpoint.delivery_refused",
+        by=agent_actor(endpoint.agent, through=endpoint.word, request_id=request_id), kind="endpoint.delivery_refused",
         tenant_id=endpoint.tenant_id, subject_type="endpoint", subject_id=endpoint.pk, reason=why,
     )  # fmt: skip
 
@@ -209,9 +209,9 @@ def _start(delivery: Delivery, clock: Clock) -> Any:
             raise JsonRefused("top_level_not_object", "The body has no such member that is an object.")
         document = inner
     return start_run(
-        tenant_id=delivery.tenant_id, workflow=endpoint.workflow, input=document, by=agent_actor(agent),
-        source=Source(endpoint.source_system, delivery.event_id), clock=clock,
-        requester=Requester(on_behalf_of(agent), people_behind(agent, *_shown_its_secrets(endpoint))),
+        tenant_id=delivery.tenant_id, workflow=endpoint.workflow, input=document,
+        by=agent_actor(agent, through=endpoint.word), source=Source(endpoint.source_system, delivery.event_id),
+        clock=clock, requester=Requester(on_behalf_of(agent), people_behind(agent, *_shown_its_secrets(endpoint))),
     )  # fmt: skip
 
 

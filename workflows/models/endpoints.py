@@ -60,6 +60,11 @@ class Endpoint(TenantRow):
         return self.name
 
     @property
+    def word(self) -> str:
+        """How the history names it, in what came through it."""
+        return f"endpoint:{self.pk}"
+
+    @property
     def header_names(self) -> Names:
         return Names(Scheme(self.scheme), self.signature_header, self.timestamp_header)
 

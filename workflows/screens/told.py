@@ -23,6 +23,7 @@ from audit.models import Event
 from audit.names import names_of
 from audit.selectors import events as events_of
 from audit.tables import kind_ui
+from audit.through import Named, through_names
 from common import spans
 from common.disclosure import Recipient
 from common.sealed import prefetch_keys
@@ -188,6 +189,7 @@ class _Teller:
     def chapters(self, found: Sequence[Event]) -> Iterator[Chapter]:
         """A new one where the next event is about another version of another step; the run's own moves stay inside."""
         names = names_of(_actors(found))
+        ways = through_names(self.story.run.tenant_id, {event.through for event in found})
         current, seen = Chapter(THE_RUN, again=False), {THE_RUN}
         for event in found:
             title = self._place(event, current.title) or current.title
@@ -196,7 +198,7 @@ class _Teller:
                     yield current
                 current = Chapter(title, again=title in seen)
                 seen.add(title)
-            current.lines.append(self._line(event, names))
+            current.lines.append(self._line(event, names, ways))
         if current.lines:
             yield current
 
@@ -213,7 +215,7 @@ class _Teller:
         command = self.commands.get(event.subject_id)
         return self.proposals.get(command.proposal_id if command else event.subject_id)
 
-    def _line(self, event: Event, names: Mapping[str, str]) -> Line:
+    def _line(self, event: Event, names: Mapping[str, str], ways: Mapping[str, Named]) -> Line:
         proposal, command = self._proposal(event), self.commands.get(event.subject_id)
         hangs: dict[str, Any] = {}
         if event.kind == "proposal.made" and proposal is not None:
@@ -224,7 +226,7 @@ class _Teller:
             hangs |= self._order(event, command)
         return Line(
             id=event.pk, seq=event.seq, at=event.at, iso=_iso(event.at),  # type: ignore[attr-defined]
-            ui=kind_ui(event.kind), text=sentence(event, names), kind=event.kind, digest=event.digest,
+            ui=kind_ui(event.kind), text=sentence(event, names, ways), kind=event.kind, digest=event.digest,
             minor=is_minor(event), href=reverse("audit:event", args=[event.pk]), **hangs,
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from audit.detail import VIA
 from audit.models import Event
 from audit.names import spoken
 from audit.tables import moved
+from audit.through import Named, way
 from common.display import visible
 from workflows.enums import SettledBy, Testimony
 from workflows.screens.words import code_words, step_words
@@ -110,13 +111,14 @@ def predicate(event: Event, names: Mapping[str, str]) -> str:
     return PREDICATES[event.kind].format_map(_Known(_values(event, names)))
 
 
-def sentence(event: Event, names: Mapping[str, str]) -> str:
+def sentence(event: Event, names: Mapping[str, str], ways: Mapping[str, Named]) -> str:
     """Who, by what way, for whom, did what, moving what, and why as far as a code says it.
 
     Where a run or a step only went on, it stands first: the person whose decision moved it did not do that.
     """
     for_whom = f" on behalf of {spoken(event.on_behalf_of, names)}" if event.on_behalf_of else ""
-    who = f"{spoken(event.performed_by, names)}, {VIA.get(event.via, visible(event.via))}{for_whom}"
+    came = way(event.through, ways) or VIA.get(event.via, visible(event.via))
+    who = f"{spoken(event.performed_by, names)}, {came}{for_whom}"
     change = moved(event)
     why = f" Reason: {code_words(visible(event.reason))}." if event.reason else ""
     if event.kind not in PREDICATES:
