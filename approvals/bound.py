@@ -17,8 +17,13 @@ DECISION: Final = (
 )  # fmt: skip
 
 
+LATER: Final = ("proposed_through",)
+"""Columns of later versions: bound where the row has them, so that the digests of rows of before stay."""
+
+
 def of_proposal(row: Mapping[str, Any]) -> dict[str, Any]:
-    return bound_row("proposal", PROPOSAL, row)
+    later = tuple(name for name in LATER if row[name] is not None)
+    return bound_row("proposal", PROPOSAL + later, row)
 
 
 def of_decision(row: Mapping[str, Any]) -> dict[str, Any]:

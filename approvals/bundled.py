@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
-from approvals.bound import DECISION, PROPOSAL, of_decision, of_proposal
+from approvals.bound import DECISION, LATER, PROPOSAL, of_decision, of_proposal
 from approvals.models import Decision, Evidence, Proposal, Signature
 from audit.bound import plain
 from common.content_errors import ContentErased
@@ -23,7 +23,7 @@ from common.sealed import is_erased, prefetch_keys
 AT_ONCE: Final = 500
 _OF_PROPOSAL: Final = (
     "status", "run_id", "step", "operation", "operation_version", "target", "digest", "view_digest", "needed", "mode",
-    "idempotency_key", "proposed_by", "decided_at", "execute_by",
+    "idempotency_key", "proposed_by", "proposed_through", "decided_at", "execute_by",
 )  # fmt: skip
 _ALSO_OF_PROPOSAL: Final = ("status", "decided_at", "execute_by")
 _OF_DECISION: Final = (
@@ -39,7 +39,7 @@ _OF_SIGNATURE: Final = (
 def rows(tenant_id: UUID, run_id: UUID | None) -> Iterator[dict[str, Any]]:
     """Proposals, then what was said about them."""
     proposals = _proposals(tenant_id, run_id).order_by("pk")
-    for row in proposals.values("pk", *PROPOSAL, *_ALSO_OF_PROPOSAL).iterator(chunk_size=AT_ONCE):
+    for row in proposals.values("pk", *PROPOSAL, *LATER, *_ALSO_OF_PROPOSAL).iterator(chunk_size=AT_ONCE):
         yield {
             "table": "proposal", "id": str(row["pk"]), **{name: plain(row[name]) for name in _OF_PROPOSAL},
             "decide_by": _seconds(row["decide_by"]), "bound": of_proposal(row),

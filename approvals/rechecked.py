@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from approvals.bound import DECISION, PROPOSAL, of_decision, of_proposal
+from approvals.bound import DECISION, LATER, PROPOSAL, of_decision, of_proposal
 from approvals.models import Decision, Evidence, Proposal
 from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
@@ -21,7 +21,7 @@ from common.strictjson import JsonRefused, parse
 
 AT_ONCE: Final = 200
 _TOLD: Final = ("proposal.made", "proposal.vote", "proposal.approved")
-_COLUMNS: Final = tuple(name for name in PROPOSAL if name != "id")
+_COLUMNS: Final = tuple(name for name in PROPOSAL + LATER if name != "id")
 
 
 def differences(tenant_id: UUID) -> Iterator[str]:

@@ -23,12 +23,15 @@ from common.cursors import PAGE
 from common.ids import new_id
 from launch import roles
 
-EXTRA = ("audit_event_actor", "audit_event_for", "audit_event_kind", "approvals_proposal_target")
+EXTRA = (
+    "audit_event_actor", "audit_event_for", "audit_event_kind", "audit_event_through", "approvals_proposal_target",
+    "approvals_proposal_through",
+)  # fmt: skip
 """The indexes that the explorer needs and nothing else does."""
 RUN_EVENTS = 20
 _COLUMNS = (
     "id, tenant_id, kind, subject_type, subject_id, run_id, from_state, to_state, performed_by, on_behalf_of, via,"
-    " owner, reason, request_id, digest, body, at, xid"
+    " owner, reason, request_id, digest, body, at, xid, through"
 )
 _SEED = f"""
     INSERT INTO audit_event ({_COLUMNS})
@@ -40,7 +43,8 @@ _SEED = f"""
         CASE WHEN n %% %(rare)s = 11 THEN 'user:rare' ELSE 'worker:' || n %% 8 END,
         CASE WHEN n %% %(rare)s = 13 THEN 'user:away' ELSE '' END, 'worker', 'worker', '', '',
         CASE WHEN n %% 4 = 0 THEN encode(sha256((n / 20)::text::bytea), 'hex') ELSE '' END,
-        '{{"bench": true}}', clock_timestamp() - (%(count)s - n) * interval '20 seconds', 1
+        '{{"bench": true}}', clock_timestamp() - (%(count)s - n) * interval '20 seconds', 1,
+        CASE WHEN n %% %(rare)s = 17 THEN 'token:rare' WHEN n %% 4 = 1 THEN 'token:common' ELSE '' END
     FROM generate_series(1, %(count)s) n
 """
 _TARGETS = """
@@ -69,6 +73,8 @@ def _seed(product: Product, count: int) -> None:
         "id": "gen_random_uuid()", "run_id": "md5('bench-run-' || n)::uuid", "target": "'order:' || n",
         "operation": "'bench.post-' || n % 5", "status": "'consumed'", "decided_at": "clock_timestamp()",
         "execute_by": "clock_timestamp()", "ended_at": "clock_timestamp()",
+        "created_at": "one.created_at - n * interval '1 second'",
+        "proposed_through": "CASE WHEN n % 10000 = 7 THEN 'token:rare' ELSE 'token:common' END",
     }  # fmt: skip
     columns = [field.column for field in Proposal._meta.concrete_fields]
     values = ", ".join(changed.get(name, f'one."{name}"') for name in columns)
@@ -88,6 +94,7 @@ def _asked(tenant_id: UUID, count: int) -> Iterator[tuple[str, QuerySet[Any]]]:
     from audit.finding import of_runs_doing
     from audit.models import Event
     from audit.selectors import Filters, events
+    from workflows.let_through import Asked, let_through
 
     middle = Event.objects.filter(tenant_id=tenant_id).order_by("-at")[count // 2]
     run = middle.run_id
@@ -97,11 +104,14 @@ def _asked(tenant_id: UUID, count: int) -> Iterator[tuple[str, QuerySet[Any]]]:
         "group_of_kinds": Filters(kind="chain."), "common_kind": Filters(kind="command.sent"),
         "run": Filters(run_id=run), "subject": Filters(subject_id=middle.subject_id),
         "digest": Filters(digest="0" * 64),
+        "rare_token": Filters(through="token:rare"), "common_token": Filters(through="token:common"),
         "time_span": Filters(since=middle.at - timedelta(hours=1), until=middle.at),
         "rare_kind_in_a_time_span": Filters(kind="chain.broken", since=middle.at - timedelta(days=1), until=middle.at),
     }.items():  # fmt: skip
         yield name, _page(events(tenant_id, filters))
     yield "target", _page(events(tenant_id).filter(of_runs_doing(tenant_id, "", f"order:{count // 50}")))
+    for name, token in (("let_through_by_a_rare_token", "token:rare"), ("by_a_common_token", "token:common")):
+        yield name, let_through(tenant_id, Asked(through=token))[: PAGE + 1]
     yield (
         "deep_page",
         _page(

@@ -15,6 +15,8 @@ RUN: Final = (
     "callback", "created_at",
 )  # fmt: skip
 """Who asked, for whom, and who may not decide about what comes of it."""
+LATER: Final = ("requested_through",)
+"""A column of runs of later versions: bound where the row has it, so that the digests of rows of before stay."""
 HOLD: Final = (
     "tenant_id", "reason", "workflow", "workflow_version", "operation", "provider", "target", "runs", "why",
     "placed_by", "placed_at",
@@ -31,4 +33,5 @@ def of_hold(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_run(row: Mapping[str, Any]) -> dict[str, Any]:
-    return bound_row("run", RUN, row)
+    later = tuple(name for name in LATER if row[name] is not None)
+    return bound_row("run", RUN + later, row)

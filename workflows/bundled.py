@@ -10,7 +10,8 @@ from workflows.models import Attempt, Command, Run, Step
 
 AT_ONCE: Final = 2000
 _RUN: Final = (
-    "status", "kind", "original_id", "workflow", "workflow_version", "requested_by", "outcome", "corrected_outcome",
+    "status", "kind", "original_id", "workflow", "workflow_version", "requested_by", "requested_through", "outcome",
+    "corrected_outcome",
 )  # fmt: skip
 _STEP: Final = ("run_id", "key", "status", "proposal_id", "generation")
 _COMMAND: Final = (

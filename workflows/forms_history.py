@@ -10,7 +10,8 @@ from workflows.let_through import DEPUTY, Asked
 
 LABELS: Final = {
     "person": "Person", "automation": "Automation", "workflow": "Workflow", "policy": "Policy version",
-    "operation": "Operation", "target": "Target", "via": "By", "when": "Decided", "since": "From", "until": "Until",
+    "operation": "Operation", "target": "Target", "through": "Asked for through",
+    "via": "By", "when": "Decided", "since": "From", "until": "Until",
 }  # fmt: skip
 BY: Final = {"people": "People", "rule": "A rule alone", DEPUTY: "Deputies, in somebody's stead"}
 
@@ -22,6 +23,7 @@ class LetThroughForm(AskingForm):
 
     person = text("Person", "Person")
     automation = text("Automation", "api:intake")
+    through = text("Token, or what else it came through", "plc_…, token:…, endpoint:…")
     workflow = text("Workflow", "Workflow")
     policy = forms.IntegerField(
         label="Policy version", required=False, min_value=0, max_value=2**31 - 1,

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from approvals.enums import DecisionKind
 from approvals.models import Decision, Proposal
 from audit.finding import as_uuid
+from audit.through import words_for
 from workflows.counteractions import BETWEEN
 from workflows.enums import Effect, RunKind
 from workflows.models import Command
@@ -34,6 +35,7 @@ class Asked:
     operation: str = ""
     target: str = ""
     via: str = ""
+    through: str = ""
     since: datetime | None = None
     until: datetime | None = None
 
@@ -62,6 +64,14 @@ def let_through(tenant_id: UUID, asked: Asked) -> QuerySet[Proposal]:
     if asked.automation:
         names = (asked.automation, f"api:{asked.automation}")
         found = found.filter(proposed_by__in=names)
+    if asked.through:
+        words = words_for(tenant_id, asked.through)
+        # By equality the index gives them in the order of the list.
+        found = (
+            found.filter(proposed_through=words[0])
+            if len(words) == 1
+            else found.filter(proposed_through__in=words)
+        )
     if asked.target:
         found = found.filter(Q(target__iexact=asked.target) | Q(target__iendswith=f":{asked.target}"))
     if asked.person or asked.via == DEPUTY:

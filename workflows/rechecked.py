@@ -10,7 +10,7 @@ from django.db import connection
 from audit.bound import ROW, row_digest, utc_text
 from audit.models import Event
 from audit.replay import batch_by_batch
-from workflows.bound import COMMAND, RUN, of_command, of_run
+from workflows.bound import COMMAND, LATER, RUN, of_command, of_run
 from workflows.models import Attempt, Command, Run
 
 AT_ONCE: Final = 500
@@ -27,7 +27,7 @@ def differences(tenant_id: UUID) -> Iterator[str]:
 def _differ_runs(tenant_id: UUID, after: UUID) -> tuple[UUID | None, list[str]]:
     """Of the next runs: who asked for them, for whom, of what, and who may not decide about it."""
     found = Run.objects.filter(tenant_id=tenant_id, pk__gt=after).order_by("pk")
-    rows = list(found.values("id", *RUN)[:AT_ONCE])
+    rows = list(found.values("id", *RUN, *LATER)[:AT_ONCE])
     made = _made(tenant_id, [row["id"] for row in rows], "run.queued")
     says = [
         f"The run {row['id']} is not as it was asked for."

@@ -30,6 +30,7 @@ from workflows.screens.told import told
 from workflows.selectors import get_run
 
 LIST: Final = "let_through"
+MORE: Final = ("since", "until", "policy", "automation", "through")
 
 
 @http_methods(read=("GET", "HEAD"))
@@ -61,12 +62,12 @@ def passed_list(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "form": form, "rows": passed_rows(passed(page.rows)),
         "count": f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}",
-        "one": count == 1, "more": any(request.GET.get(name) for name in ("since", "until", "policy", "automation")),
+        "one": count == 1, "more": any(request.GET.get(name) for name in MORE),
         "tokens": [
             {"word": word, "value": _said(tenant_id, name, value), "without": _address(request, **{name: ""})}
             for name, word, value in form.tokens()
         ],
-        "asked": form.asked_again, "limit": LIMIT,
+        "asked": form.asked_again, "limit": LIMIT, "through": form.given.get("through", ""),
         "older": _address(request, cursor=page.next_cursor) if page.next_cursor else "",
         "newest": _address(request) if cursor else "",
     }  # fmt: skip

@@ -22,8 +22,8 @@ BOUND = (
     "tenant", "run_id", "step", "generation", "version", "workflow", "workflow_version", "operation",
     "operation_version",
     "mode", "target", "contract", "digest", "material_digest", "business_key", "idempotency_key", "view",
-    "view_digest", "volatile", "policy", "needed", "group", "proposed_by", "excluded_users", "decide_by",
-    "execute_within_s", "supersedes", "edited_by", "created_at",
+    "view_digest", "volatile", "policy", "needed", "group", "proposed_by", "proposed_through",
+    "excluded_users", "decide_by", "execute_within_s", "supersedes", "edited_by", "created_at",
 )  # fmt: skip
 
 AMOUNT = Coalesce(
@@ -72,6 +72,8 @@ class Proposal(SealedRow, ProtectedStateMixin, TenantRow):
     needed = models.PositiveSmallIntegerField()
     group = models.ForeignKey(Group, null=True, on_delete=models.PROTECT, db_constraint=False)
     proposed_by = models.CharField(max_length=200)
+    proposed_through = models.CharField(max_length=80, null=True)
+    """Which token, session or endpoint the proposer came through. Bound where it is known."""
     excluded_users = ArrayField(models.UUIDField(), default=list)
     """People who may not decide: the proposer, and whom the proposer acts for."""
     consequence = SealedText()
@@ -197,6 +199,11 @@ class Proposal(SealedRow, ProtectedStateMixin, TenantRow):
             models.Index(fields=["tenant", "-created_at", "-id"], name="approvals_proposal_newest"),
             models.Index(fields=["tenant", "run_id"], name="approvals_proposal_run"),
             models.Index(fields=["tenant", "target"], name="approvals_proposal_target"),
+            # What one token, session or endpoint proposed: docs/adr/0048.
+            models.Index(
+                fields=["tenant", "proposed_through", "-created_at", "-id"],
+                condition=Q(proposed_through__gt=""), name="approvals_proposal_through",
+            ),
             models.Index(
                 fields=["tenant", "business_key"],
                 condition=Q(status__in=(S.PENDING, S.APPROVED, S.CHANGES_REQUESTED)),

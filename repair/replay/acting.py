@@ -76,7 +76,8 @@ def _make_run(plan: Plan, *, by: Actor, now: datetime) -> Run:
     run = Run.objects.create(
         id=run_id, tenant_id=base.tenant_id, kind=RunKind.REPLAY, original_id=base.identity, lane=Lane.REPROCESS,
         workflow=flow.name, workflow_version=flow.version, stage=flow.stage, requested_by=base.requested_by,
-        on_behalf_of=base.on_behalf_of, excluded_users=sorted({*base.excluded_users, *behind}),
+        requested_through=base.requested_through, on_behalf_of=base.on_behalf_of,
+        excluded_users=sorted({*base.excluded_users, *behind}),
         source_system=base.source_system, source_event_id=base.source_event_id,
         request_ids=[by.request_id] if by.request_id else [], input_ref=document.pk,
         input_hash=tenant_hmac(base.tenant_id, "input", plan.content), created_at=now,

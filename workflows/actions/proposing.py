@@ -98,9 +98,9 @@ def create_proposal(
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
     ruling = _ruling(run, prepared, by_people=signed or edited_by is not None)
-    excluded = known.excluded(run, supersedes, side)
     proposal = _insert(
-        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes, excluded, edited_by
+        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes,
+        known.excluded(run, supersedes, side), edited_by, _through(run, supersedes, by),
     )  # fmt: skip
     _insert_evidence(proposal, pieces)
     rows.insert_all(trait_rows(proposal, shown.seen))
@@ -246,10 +246,17 @@ def _salted(piece: EvidencePiece) -> Salted:
     return Salted(piece, salt, evidence_digest(salt, piece.content))
 
 
+def _through(run: Run, supersedes: Proposal | None, by: Actor) -> str | None:
+    """Of whoever asks for this version themselves, their own; what workers and reviewers make keeps what it had."""
+    if by.performed_by == run.requested_by:
+        return by.through
+    return supersedes.proposed_through if supersedes is not None else run.requested_through
+
+
 def _insert(
     run: Run, step: Step, prepared: Prepared, bound: Bound, view: ViewDocument, generation: int,
     decide_by: datetime, now: datetime, ruling: Ruling, supersedes: Proposal | None,
-    excluded: list[UUID], edited_by: UUID | None,
+    excluded: list[UUID], edited_by: UUID | None, through: str | None,
 ) -> Proposal:  # fmt: skip
     draft, verdict = prepared.draft, prepared.verdict
     needed = 0 if ruling.automatic else max(1, verdict.needed)
@@ -265,7 +272,7 @@ def _insert(
         business_key=bound.business_key, idempotency_key=bound.idempotency_key, view=view.to_bytes(),
         view_digest=view.digest, volatile=canonicalize(dict(draft.volatile)), policy=snapshot, needed=needed,
         group=group_of(run.tenant_id, verdict.group or ruling.group), proposed_by=run.requested_by,
-        excluded_users=excluded, consequence=view.consequence,
+        proposed_through=through, excluded_users=excluded, consequence=view.consequence,
         summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
         affected=[asdict(c) for c in prepared.affected],
         warning_count=len(view.to_acknowledge), decide_by=decide_by,

@@ -193,7 +193,8 @@ def make_run(
     run = Run(
         id=run_id, tenant_id=tenant_id, workflow=flow.name, workflow_version=flow.version, kind=kind,
         original_id=after.identity if after else None, stage=after.stage if after else flow.stage,
-        requested_by=by.performed_by, on_behalf_of=requester.on_behalf_of or by.on_behalf_of,
+        requested_by=by.performed_by, requested_through=by.through,
+        on_behalf_of=requester.on_behalf_of or by.on_behalf_of,
         excluded_users=sorted({str(user) for user in (*requester.excluded_users, by.user_id) if user}),
         source_system=source.system, source_event_id=source.event_id, source_record=source.record,
         source_sequence=source.sequence, request_ids=[by.request_id] if by.request_id else [],

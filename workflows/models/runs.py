@@ -82,6 +82,8 @@ class Run(SealedRow, ProtectedStateMixin, TenantRow):
     stage = models.CharField(max_length=10, default="approve")
     lane = models.CharField(max_length=10, choices=Lane.choices, default=Lane.NEW)
     requested_by = models.CharField(max_length=200)
+    requested_through = models.CharField(max_length=80, null=True)
+    """Which token, session or endpoint that came through: what workers propose in it is of that one."""
     on_behalf_of = models.CharField(max_length=200, blank=True)
     excluded_users = models.JSONField(default=list)
     """Ids of the people behind the requester; they never decide on what comes of it."""
@@ -120,7 +122,7 @@ class Run(SealedRow, ProtectedStateMixin, TenantRow):
                 name="workflows_run_bound",
                 fields=[
                     "tenant", "kind", "original", "workflow", "workflow_version", "stage", "requested_by",
-                    "on_behalf_of", "excluded_users", "source_system",
+                    "requested_through", "on_behalf_of", "excluded_users", "source_system",
                     "source_event_id", "source_record", "source_sequence", "input_ref", "input_hash", "callback",
                     "created_at",
                 ],

@@ -14,6 +14,7 @@ from approvals.enums import Mode, ProposalStatus
 from approvals.models import Decision, Proposal
 from audit.names import names_of, spoken
 from audit.taking import MOST
+from audit.through import through_names, way
 from common.display import visible
 from common.states_ui import StateUi, state_ui
 from workflows.enums import CommandStatus, Effect
@@ -22,8 +23,8 @@ from workflows.screens.words import code_words
 
 C = CommandStatus
 COLUMNS: Final = (
-    "decided_at", "approved_by", "summary", "target", "operation", "policy", "proposed_by", "became", "why",
-    "taken_back", "run_id", "proposal", "digest",
+    "decided_at", "approved_by", "summary", "target", "operation", "policy", "proposed_by", "proposed_through",
+    "became", "why", "taken_back", "run_id", "proposal", "digest",
 )  # fmt: skip
 _BATCH: Final = 500
 NEVER_SENT: Final = StateUi("mute", "ban", "Never sent")
@@ -48,6 +49,9 @@ class PassedRow:
     operation: str
     policy: str
     proposed_by: str
+    came: str
+    """With which token, or by which endpoint; empty where that is not known, or nothing for people."""
+    through: str
     digest: str
     ui: StateUi
     became: str
@@ -59,7 +63,12 @@ class PassedRow:
 
 def passed_rows(found: Sequence[Passed]) -> list[PassedRow]:
     names = names_of({one.proposal.proposed_by for one in found})
-    return [_row(one, spoken(one.proposal.proposed_by, names)) for one in found]
+    through = {one.proposal.proposed_through for one in found}
+    ways = through_names(found[0].proposal.tenant_id, through) if found else {}
+    return [
+        _row(one, spoken(one.proposal.proposed_by, names), way(one.proposal.proposed_through, ways))
+        for one in found
+    ]
 
 
 def passed_lines(found: QuerySet[Proposal]) -> Generator[dict[str, Any]]:
@@ -72,13 +81,13 @@ def passed_lines(found: QuerySet[Proposal]) -> Generator[dict[str, Any]]:
                     "decided_at": row.at.isoformat() if row.at else None,
                     "approved_by": ", ".join(one.text for one in row.who),
                     "summary": row.summary, "target": row.target, "operation": row.operation, "policy": row.policy,
-                    "proposed_by": row.proposed_by, "became": row.ui.word, "why": row.became,
-                    "taken_back": row.taken_back, "run_id": row.run_id, "proposal": row.proposal_href,
-                    "digest": row.digest,
+                    "proposed_by": row.proposed_by, "proposed_through": row.through,
+                    "became": row.ui.word, "why": row.became, "taken_back": row.taken_back, "run_id": row.run_id,
+                    "proposal": row.proposal_href, "digest": row.digest,
                 }  # fmt: skip
 
 
-def _row(one: Passed, proposed_by: str) -> PassedRow:
+def _row(one: Passed, proposed_by: str, came: str) -> PassedRow:
     proposal = one.proposal
     ui, became = became_of(one)
     return PassedRow(
@@ -86,7 +95,8 @@ def _row(one: Passed, proposed_by: str) -> PassedRow:
         target=visible(proposal.target), operation=f"{proposal.operation}, version {proposal.operation_version}",
         policy=f"{proposal.workflow}, policy version {proposal.policy.get('version', '')}, "
         f"rule {visible(str(proposal.policy.get('rule', '')))}",
-        proposed_by=proposed_by, digest=proposal.digest, ui=ui, became=became, taken_back=one.taken_back,
+        proposed_by=proposed_by, came=came, through=proposal.proposed_through or "", digest=proposal.digest, ui=ui,
+        became=became, taken_back=one.taken_back,
         run_id=str(proposal.run_id), href=reverse("explorer:run", args=[proposal.run_id]) + f"#v-{proposal.pk}",
         proposal_href=reverse("approvals:proposal", args=[proposal.pk]),
     )  # fmt: skip
