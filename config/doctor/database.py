@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pgtrigger
 from django.conf import settings
 from django.db import connection, connections
 from django.db.migrations.executor import MigrationExecutor
@@ -91,6 +92,34 @@ def history_rights() -> Iterator[Finding]:
         )
     else:
         yield ok("Our role can add to the history and read it, and nothing else.")
+
+
+_TRIGGERS: Final = """
+    SELECT t.tgname, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+    WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgrelid = to_regclass(quote_ident(%s))
+"""
+
+
+def walls() -> Iterator[Finding]:
+    """What keeps rows from moving as the product does not move them is there, switched on, and does what it was made
+    for. An owner of the tables can take it away, and the application's role could then write what it likes.
+    """
+    stored: dict[str, dict[str, str]] = {}
+    open_, registered = [], pgtrigger.registered()
+    for model, trigger in registered:
+        table = model._meta.db_table
+        if table not in stored:
+            stored[table] = dict(observed.rows(_TRIGGERS, [table]))
+        source = stored[table].get(trigger.get_pgid(model))
+        if source is None or source.strip() not in str(trigger.compile(model).install_sql):
+            open_.append(f"{trigger.name} on {table}")
+    if open_:
+        yield problem(
+            f"{len(open_)} rules of the database are missing, switched off or changed: {', '.join(open_[:5])}.",
+            "Find out who did that. As the owner, with nobody at work: manage.py pgtrigger install --database owner.",
+        )
+    else:
+        yield ok(f"{len(registered)} rules of the database are in force.")
 
 
 _ROW_SECURITY: Final = """
@@ -191,5 +220,5 @@ def _without_address(error: Any) -> str:
 
 
 CHECKS: Final = (
-    version, migrations, role, history_rights, row_security, guard_rails, clocks, connections_left,
+    version, migrations, role, history_rights, walls, row_security, guard_rails, clocks, connections_left,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import pytest
@@ -143,6 +143,59 @@ def test_a_right_to_change_the_history(right: str) -> None:
         says("history_rights", "problem", f"{right.split(maxsplit=1)[0]} on audit_event")
     finally:
         as_superuser(f"REVOKE {right} ON audit_event FROM placet_app")
+
+
+STAMP: Final = "audit_event", "audit_event_stamp"
+HOURS_AGO: Final = "clock_timestamp() - interval '9 hours'"
+
+
+def stored_trigger(table: str, name: str) -> tuple[str, str, str]:
+    """Its name in the database, and its function's name and source."""
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(
+            "SELECT t.tgname, p.oid::regprocedure::text, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid"
+            " WHERE t.tgrelid = %s::regclass AND t.tgname LIKE %s", [table, f"pgtrigger_{name}_%"],
+        )  # fmt: skip
+        [row] = cursor.fetchall()
+        return row
+
+
+@pytest.mark.parametrize(("table", "name"), [
+    ("audit_event", "audit_event_append_only"), ("audit_seal", "audit_seal_no_truncate"), STAMP,
+    ("approvals_decision", "approvals_decision_bound"), ("workflows_hold", "workflows_hold_moves"),
+])  # fmt: skip
+def test_a_wall_that_was_switched_off_or_taken_away(table: str, name: str) -> None:
+    says("walls", "ok", "rules of the database are in force")
+    stored, *_ = stored_trigger(table, name)
+    for off, on in (("DISABLE", "ENABLE"), ("ENABLE REPLICA", "ENABLE")):
+        as_superuser(f"ALTER TABLE {table} {off} TRIGGER {stored}")
+        try:
+            says(
+                "walls", "problem", f"1 rules of the database are missing, switched off or changed: {name} on"
+            )
+        finally:
+            as_superuser(f"ALTER TABLE {table} {on} TRIGGER {stored}")
+    as_superuser(f"ALTER TRIGGER {stored} ON {table} RENAME TO taken_away")
+    try:
+        says("walls", "problem", f"{name} on {table}")
+    finally:
+        as_superuser(f"ALTER TRIGGER taken_away ON {table} RENAME TO {stored}")
+    says("walls", "ok", "rules of the database are in force")
+
+
+def test_a_wall_that_does_something_else() -> None:
+    """The trigger is there and switched on, and stamps events with another time."""
+    _, function, source = stored_trigger(*STAMP)
+    changed = source.replace("clock_timestamp()", HOURS_AGO)
+    assert changed != source
+    as_superuser(f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $b${changed}$b$")
+    try:
+        says("walls", "problem", "audit_event_stamp on audit_event")
+    finally:
+        as_superuser(
+            f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $b${source}$b$"
+        )
+    says("walls", "ok", "rules of the database are in force")
 
 
 def test_row_security_that_is_not_forced() -> None:
