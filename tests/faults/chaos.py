@@ -73,6 +73,7 @@ def run(site: Site, plan: Plan) -> Round:
         breaking.end()
         moments.finish()
         fleet.heal()
+        moments.times["healed"] = insist(db_clock)
         _drain(site, fleet, office, chance)
     finally:
         fleet.close()
@@ -103,13 +104,18 @@ def _feed(plan: Plan, office: Office, moments: Moments, chance: random.Random, t
         elif chance.random() < 0.25:
             moments.meet(chance.choice(MOMENTS))
         else:
-            office.approved()
+            office.approved(amount=_amount(fed))
         if fed > publish_at and fed % 10 == 0 and "policy" in moments.times:
             office.approved("old_policy", "moving")
         fed += 1
     until = monotonic() + 4
     while monotonic() < until:
         tick()
+
+
+def _amount(fed: int) -> str:
+    """Now and then much money, of which two people must also say what became of it."""
+    return f"9{fed % 10}.{fed % 100:02}" if fed % 8 == 3 else ""
 
 
 def _drain(site: Site, fleet: Fleet, office: Office, chance: random.Random) -> None:

@@ -11,7 +11,7 @@ FREED = ("ready", "retry_wait", "held")
 
 MUST_NOT_RUN = frozenset({
     "pending", "one_vote", "one_person", "rejected", "expired", "lapsed", "revoked", "tampered", "seal_broken",
-    "withdrawn", "old_policy", "old_pin", "superseded",
+    "withdrawn", "role_lost", "old_policy", "old_pin", "superseded",
 })  # fmt: skip
 """Set up before any worker ran: nothing of these may ever arrive."""
 
@@ -36,7 +36,7 @@ def approved(world: World) -> Iterator[Violation]:
             invariant = {
                 "revoked": "I16", "old_policy": "I15", "tampered": "I14", "seal_broken": "I14", "old_pin": "PIN",
                 "expired": "I13", "lapsed": "I13", "one_vote": "I12",
-                "one_person": "I12",
+                "one_person": "I12", "role_lost": "I16",
             }.get(life.action.what, "I2")  # fmt: skip
             yield Violation("unapproved", invariant, f"{life}: {len(life.arrivals)} arrivals")
             if invariant != "I2":

@@ -1,6 +1,7 @@
 """Why each action ended as it did: an approved one that was not carried out ended for a reason that is true."""
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from tests.faults.facts import Row
@@ -9,6 +10,8 @@ from tests.faults.judging_states import OPEN_PACKETS, gone_since
 from tests.faults.oracle import FINAL, Check, Life, Violation, World
 
 QUARANTINED_AFTER = 5
+ENOUGH = timedelta(seconds=50)
+"""In which processes start and take what is due, also on a busy machine."""
 REFUSING = (400, 404, 409, 412, 422)
 DEADLY = "poison"
 """Actions from which no worker comes back."""
@@ -31,7 +34,17 @@ def for_a_reason(world: World) -> Iterator[Violation]:
 def _lapsed(world: World, life: Life) -> bool:
     proposal, command = life.proposal, life.command
     assert proposal is not None and command is not None
-    return proposal["execute_by"] is None or command["ended_at"] >= proposal["execute_by"]
+    over = proposal["execute_by"]
+    return over is None or (command["ended_at"] >= over and not _had_its_time(world, life, over))
+
+
+def _had_its_time(world: World, life: Life, over: Any) -> bool:
+    """Whether nothing stood in its way for long enough while everything was well, and nobody took it."""
+    healed = world.facts.times.get("healed")
+    decided = (life.proposal or {}).get("decided_at")
+    if healed is None or decided is None or life.action.what != "good" or life.attempts:
+        return False
+    return bool(over - max(healed, decided) > ENOUGH)
 
 
 def _someone_left(world: World, life: Life) -> bool:
@@ -115,7 +128,7 @@ def on_same_order(world: World, life: Life) -> list[Life]:
 def carried_over(world: World) -> Iterator[Violation]:
     """I3: with its command the action has ended for its proposal, its run and whoever waits for it."""
     runs = {run["id"]: run for run in world.facts.runs}
-    asked = {packet["command_id"] for packet in world.facts.packets if packet["status"] in OPEN_PACKETS}
+    asked = {packet.get("run_id") for packet in world.facts.packets if packet["status"] in OPEN_PACKETS}
     for life in world.lives:
         command, proposal = life.command, life.proposal
         if command is None or proposal is None or command["status"] not in FINAL:
@@ -129,7 +142,7 @@ def carried_over(world: World) -> Iterator[Violation]:
 def _run_follows(life: Life, command: Row, run: Row, asked: set[Any]) -> Iterator[Violation]:
     over = ("completed", "failed", "cancelled")
     done = run["status"] == "completed" if command["status"] == "confirmed" else run["status"] in over
-    waits_for_people = run["status"] == "waiting_for_approval" or command["id"] in asked
+    waits_for_people = run["status"] == "waiting_for_approval" or run["id"] in asked
     if not done and (command["status"] == "confirmed" or not waits_for_people):
         yield Violation("not_carried_over", "I3", f"{life}: its run is {run['status']}, and nobody is asked")
 

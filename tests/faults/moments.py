@@ -21,7 +21,7 @@ from workflows.actions.preflight import AlreadyDone
 from workflows.enums import HoldStatus
 from workflows.models import Hold
 
-MOMENTS = ("withdrawing", "superseding", "revoking", "pinning", "racing", "twin")
+MOMENTS = ("withdrawing", "superseding", "revoking", "pinning", "racing", "twin", "cancelling", "ordering")
 
 
 class Moments:
@@ -89,6 +89,17 @@ class Moments:
         self.office.propose(action)
         self._soon(lambda: self.office.vote(action, self.office.rita))
         self._soon(lambda: self.office.vote(action, self.office.owen, "reject"))
+
+    def _cancelling(self) -> None:
+        action = self.office.approved("cancelling")
+        self._soon(lambda: self.office.cancel(action))
+
+    def _ordering(self) -> None:
+        """Two changes of one order; the one that was proposed later is approved first."""
+        older = self.office.new("ordering")
+        self.office.propose(older)
+        self.office.approved("ordering", order=older.arguments["order"], amount="22.22")
+        self._soon(lambda: self.office.approve(older))
 
     def _twin(self) -> None:
         first = self.office.approved("twin")

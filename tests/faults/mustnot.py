@@ -17,10 +17,12 @@ def ways(office: Office, url: str) -> dict[str, Callable[[], Action]]:
     return {
         "pending": lambda: _pending(office),
         "one_vote": lambda: _one_vote(office),
+        "one_person": lambda: _one_person(office),
         "rejected": lambda: _rejected(office),
         "expired": lambda: _expired(office),
         "lapsed": lambda: office.approved("lapsed", "brief"),
         "revoked": lambda: _revoked(office),
+        "role_lost": lambda: _role_lost(office),
         "tampered": lambda: _tampered(office, url),
         "seal_broken": lambda: _seal_broken(office, url),
         "withdrawn": lambda: _withdrawn(office),
@@ -66,6 +68,26 @@ def _rejected(office: Office) -> Action:
     action = office.new("rejected")
     office.propose(action)
     office.vote(action, office.owen, "reject")
+    return action
+
+
+def _one_person(office: Office) -> Action:
+    """Much money needs two people, and one says yes under two names."""
+    action = office.new("one_person", amount="96.00")
+    office.propose(action)
+    accounts = [office.another_reviewer(f"{name}{action.number}") for name in ("anna", "ann")]
+    office.link(*accounts)
+    for account in accounts:
+        office.vote(action, account)
+    return action
+
+
+def _role_lost(office: Office) -> Action:
+    action = office.new("role_lost", amount="11.12")
+    office.propose(action)
+    mover = office.another_reviewer(f"mover{action.number}")
+    office.vote(action, mover)
+    office.take_role(mover)
     return action
 
 

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 
-from access.actions import deactivate_user
+from access.actions import deactivate_user, set_roles
+from access.actions_people import link_accounts
 from access.enums import Role
 from access.models import User
 from approvals.actions import withdraw
@@ -22,6 +23,7 @@ from examples.refunds import client
 from tests.examples.refunds.conftest import RunningProvider
 from tests.factories import make_tenant, make_user
 from tests.faults import voting
+from workflows.actions.cancelling import cancel_run
 from workflows.actions.outside import OutsideProposal, SourceUnavailable, propose_from_outside
 from workflows.actions.runs import Source
 
@@ -62,6 +64,7 @@ class Office:
         self.slug = slug
         self.rita = make_user(self.tenant, f"rita-{slug}")
         self.owen = make_user(self.tenant, f"owen-{slug}", roles=[Role.REVIEWER, Role.ADMIN])
+        self.olga = make_user(self.tenant, f"olga-{slug}", roles=[Role.OPERATOR])
         self.actions: list[Action] = []
         self.numbers = itertools.count()
 
@@ -158,10 +161,33 @@ class Office:
 
         return insist(make)
 
+    def link(self, user: User, other: User) -> None:
+        """Both accounts are one person's."""
+        by = voting.person(self.owen.pk)
+        insist(lambda: link_accounts(tenant=self.tenant, user=user, other=other, by=by, clock=db_clock))
+
+    def take_role(self, user: User) -> None:
+        """Still there, and no reviewer any more."""
+        by = voting.person(self.owen.pk)
+        insist(lambda: set_roles(tenant=self.tenant, user=user, roles=[Role.OPERATOR], by=by, clock=db_clock))
+
+    def cancel(self, action: Action) -> str:
+        """A wish, or the end at once where nothing was sent."""
+        run = insist(lambda: Proposal.objects.values_list("run_id", flat=True).get(pk=action.proposal_id))
+        by = voting.person(self.owen.pk)
+        try:
+            return insist(lambda: stop(self.tenant.pk, run, by))
+        except Refused as refused:
+            return refused.code
+
     def deactivate(self, user: User) -> None:
         insist(
             lambda: deactivate_user(user=user, by=voting.person(self.owen.pk), clock=db_clock, reason="left")
         )
+
+
+def stop(tenant_id: Any, run_id: Any, by: Actor) -> str:
+    return cancel_run(tenant_id=tenant_id, run_id=run_id, reason="not wanted", by=by, clock=db_clock)
 
 
 def insist(do: Callable[[], T]) -> T:

@@ -47,6 +47,14 @@ def test_ended_for_a_reason_that_is_so() -> None:
     assert names(rows) == []
 
 
+def test_nobody_took_it_though_everything_was_well() -> None:
+    """Approved at 0, lapsed at 90: a long time to be passed over; but not when processes had died until 80."""
+    rows = ended("void", void_reason="lapsed", ended_at=at(91))
+    rows["proposals"][0] |= {"execute_by": at(90), "decided_at": at(0)}
+    assert names(rows | {"times": {"healed": at(80)}}) == []
+    assert names(rows | {"times": {"healed": at(10)}}) == ["I3"]
+
+
 def test_the_run_never_hears_of_it() -> None:
     rows = good() | {"runs": [{"id": RUN, "status": "executing", "cancel_requested_at": None}]}
     assert verdict(rows).counters["not_carried_over"] == 1
