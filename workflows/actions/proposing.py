@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -73,41 +73,53 @@ def create_proposal(
     known = before(run, step, prepared.draft, material, now)
     if not repeats:
         check_not_rejected(known.rejected, proposed_by=run.requested_by)
-    pieces = [_salted(piece) for piece in prepared.evidence]
-    decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
-    generation = known.generation(step, material)
-    signed = to_be_signed(prepared.draft, prepared.verdict.risk)
-    bound = bind(
-        run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
-        evidence=[piece.digest for piece in pieces], decide_by=decide_by, signed=signed,
-    )  # fmt: skip
-    check_may_propose(run, step.key, business_key=bound.business_key, material=material, besides=supersedes)
-    same = orders_of_the_same(run.tenant_id, bound.business_key)
+    made = _bind(run, step, prepared, known.generation(step, material), tenant=tenant, now=now)
+    key = made.bound.business_key
+    check_may_propose(run, step.key, business_key=key, material=material, besides=supersedes)
+    same = orders_of_the_same(run.tenant_id, key)
     if not repeats:
         check_not_done(same)
     shown = render(
-        run,
-        prepared,
-        bound,
-        pieces,
-        decide_by=decide_by,
-        now=now,
-        signed=signed,
+        run, prepared, made.bound, made.pieces, decide_by=made.decide_by, now=now, signed=made.signed,
         in_progress=same.in_progress,
-    )
+    )  # fmt: skip
     if supersedes is not None and supersedes.status in ProposalStatus.live_states:
         move_proposal(supersedes, "supersede", by=by, at=now, reason="a newer version")
-    ruling = _ruling(run, prepared, by_people=signed or edited_by is not None)
+    ruling = _ruling(run, prepared, by_people=made.signed or edited_by is not None)
     proposal = _insert(
-        run, step, prepared, bound, shown.view, generation, decide_by, now, ruling, supersedes,
-        known.excluded(run, supersedes, side), edited_by, _through(run, supersedes, by),
+        run, step, prepared, made, shown.view, now, ruling, supersedes, known.excluded(run, supersedes, side),
+        edited_by, _through(run, supersedes, by),
     )  # fmt: skip
-    _insert_evidence(proposal, pieces)
+    _insert_evidence(proposal, made.pieces)
     rows.insert_all(trait_rows(proposal, shown.seen))
     _let_wait(run, step, proposal, by=by)
     _record_made(proposal, by=by)
     _ask(run, step, proposal, prepared, ruling, by=by, clock=clock, now=now)
     return proposal
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What people will answer for: the contract, and what stands in it beside the draft."""
+
+    bound: Bound
+    pieces: list[Salted]
+    decide_by: datetime
+    generation: int
+    signed: bool
+
+
+def _bind(
+    run: Run, step: Step, prepared: Prepared, generation: int, *, tenant: str, now: datetime
+) -> _Binding:
+    pieces = [_salted(piece) for piece in prepared.evidence]
+    decide_by = (now + prepared.draft.operation.decide_within).replace(microsecond=0)
+    signed = to_be_signed(prepared.draft, prepared.verdict.risk)
+    bound = bind(
+        run, step.key, prepared.draft, tenant=tenant, actor=run.requested_by, generation=generation,
+        evidence=[piece.digest for piece in pieces], decide_by=decide_by, signed=signed,
+    )  # fmt: skip
+    return _Binding(bound, pieces, decide_by, generation, signed)
 
 
 def _let_wait(run: Run, step: Step, proposal: Proposal, *, by: Actor) -> None:
@@ -254,17 +266,16 @@ def _through(run: Run, supersedes: Proposal | None, by: Actor) -> str | None:
 
 
 def _insert(
-    run: Run, step: Step, prepared: Prepared, bound: Bound, view: ViewDocument, generation: int,
-    decide_by: datetime, now: datetime, ruling: Ruling, supersedes: Proposal | None,
-    excluded: list[UUID], edited_by: UUID | None, through: str | None,
+    run: Run, step: Step, prepared: Prepared, made: _Binding, view: ViewDocument, now: datetime, ruling: Ruling,
+    supersedes: Proposal | None, excluded: list[UUID], edited_by: UUID | None, through: str | None,
 ) -> Proposal:  # fmt: skip
-    draft, verdict = prepared.draft, prepared.verdict
+    draft, verdict, bound = prepared.draft, prepared.verdict, made.bound
     needed = 0 if ruling.automatic else max(1, verdict.needed)
     snapshot = dict(policy_snapshot(verdict, draft.operation.policy))
     snapshot |= {"review": ruling.snapshot} if ruling.snapshot else {}
     amount, currency = draft.operation.amount(draft.arguments) or (None, "")
     proposal = Proposal(
-        tenant_id=run.tenant_id, run_id=run.pk, step=step.key, generation=generation,
+        tenant_id=run.tenant_id, run_id=run.pk, step=step.key, generation=made.generation,
         version=supersedes.version + 1 if supersedes else 1, workflow=run.workflow,
         workflow_version=run.workflow_version, operation=draft.operation.name,
         operation_version=draft.operation.version, mode=MODES[run.stage], target=draft.target,
@@ -275,7 +286,7 @@ def _insert(
         proposed_through=through, excluded_users=excluded, consequence=view.consequence,
         summary=view.headline[:200], reason=prepared.reason, risk=verdict.risk,
         affected=[asdict(c) for c in prepared.affected],
-        warning_count=len(view.to_acknowledge), decide_by=decide_by,
+        warning_count=len(view.to_acknowledge), decide_by=made.decide_by,
         execute_within_s=int(draft.operation.execute_within.total_seconds()), created_at=now,
         supersedes=supersedes, edited_by_id=edited_by, wait_id=new_id(),
         amount=amount, amount_currency=currency,
