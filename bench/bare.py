@@ -28,13 +28,13 @@ NAME = "bench-bare"
 
 def loop(address: str, port: int, batch: int) -> None:
     """One process, until it is stopped."""
-    provider = http.client.HTTPConnection("127.0.0.1", port)
+    provider = provider_at(port)
     with psycopg.connect(address, autocommit=True, application_name=NAME) as database:
         database.execute("LISTEN bench_bare")
         while True:
             rows = [row for (row,) in database.execute(CLAIM, [batch])]
             for row in rows:
-                _call(provider, row)
+                call(provider, row)
             if rows:
                 database.execute(RECORD, [rows])
             else:
@@ -42,7 +42,11 @@ def loop(address: str, port: int, batch: int) -> None:
                     pass
 
 
-def _call(provider: http.client.HTTPConnection, row: uuid.UUID) -> None:
+def provider_at(port: int) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", port)
+
+
+def call(provider: http.client.HTTPConnection, row: uuid.UUID) -> None:
     headers = {"Idempotency-Key": str(row), "Content-Type": "application/json"}
     provider.request("POST", "/things", b"{}", headers)
     provider.getresponse().read()

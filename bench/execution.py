@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from subprocess import Popen
 from typing import Any
 
+from bench.behind import Behind
 from bench.floor import Bare, commit_rate
 from bench.numbers import Numbers, per, percentiles
 from bench.product import CLIENTS, Approval, Product, at_once
@@ -23,7 +24,11 @@ BATCHES = (1, 10)
 def latency(product: Product, bare: Bare, *, count: int) -> dict[str, Any]:
     """From the POST of the decision to its call at the provider, one at a time, through web, broker and worker."""
     approvals = product.approvals(count + 5)
-    commits, floor = commit_rate(bare.address), bare.latency(count)
+    commits, floor, behind = (
+        commit_rate(bare.address),
+        bare.latency(count),
+        Behind(product.site, bare).latency(count),
+    )
     product.analyze()
     with workers(product, 1):
         for approval in approvals[:5]:
@@ -35,8 +40,13 @@ def latency(product: Product, bare: Bare, *, count: int) -> dict[str, Any]:
         "phases_p50_ms": {name: statistics.median(phase[name] for phase in phases) for name in phases[0]},
         "commits_per_second": commits, "bare": floor,
         "ratio_to_commit": found["p50_ms"] / (4000 / commits),
-        "ratio_to_bare": {name: per(found[name], floor[name]) for name in ("p50_ms", "p95_ms", "p99_ms")},
+        "ratio_to_bare": _ratios(found, floor), "behind_web_and_broker": behind,
+        "ratio_to_behind": _ratios(found, behind),
     }  # fmt: skip
+
+
+def _ratios(found: Numbers, floor: Numbers) -> Numbers:
+    return {name: per(found[name], floor[name]) for name in ("p50_ms", "p95_ms", "p99_ms")}
 
 
 def _one(product: Product, approval: Approval) -> tuple[float, float]:
@@ -78,7 +88,9 @@ def _with(product: Product, bare: Bare, processes: int, count: int, seconds: flo
     with _held_messages(product), workers(product, processes):
         backlog = _beside(_backlog(product, count), floors)
         floors = _pipeline_floors(bare, processes, seconds)
-        pipeline = _beside(_pipeline(product, second), floors)
+    behind = Behind(product.site, bare).pipeline(processes=processes, rows=count, approvers=CLIENTS)
+    with workers(product, processes):
+        pipeline = _beside(_pipeline(product, second), floors | {"behind_web_and_broker": behind})
     return {"backlog": backlog, "pipeline": pipeline}
 
 

@@ -59,24 +59,24 @@ class Bare:
 
     def backlog(self, *, processes: int, batch: int, seconds: float) -> float:
         """Everything approved beforehand: rows per second, from the first call to the last record."""
-        self._fill(int(20_000 * seconds))
+        self.fill(int(20_000 * seconds))
         with self._running(processes, batch), self._connection() as database:
             database.execute(_APPROVE_ALL)
             database.execute("NOTIFY bench_bare")
             time.sleep(seconds)
-        return self._recorded(since=None)
+        return self.recorded(since=None)
 
     def pipeline(self, *, processes: int, batch: int, seconds: float, approvers: int) -> float:
         """Approved by as many connections as the product has clients, while the processes run; rows per second."""
-        ids = self._fill(int(10_000 * seconds))
+        ids = self.fill(int(10_000 * seconds))
         with self._running(processes, batch), ThreadPoolExecutor(approvers) as pool:
             began, until = time.time(), time.monotonic() + seconds
             list(pool.map(lambda start: self._approve_some(ids[start::approvers], until), range(approvers)))
-        return self._recorded(since=began)
+        return self.recorded(since=began)
 
     def latency(self, rows: int) -> Numbers:
         """From before the approval's commit to the arrival at the provider, one at a time."""
-        ids = self._fill(rows)
+        ids = self.fill(rows)
         with self._running(1, 1), self._connection() as database:
             return percentiles([self._one(database, row) for row in ids])
 
@@ -87,7 +87,7 @@ class Bare:
         time.sleep(0.005)  # the process is to have recorded it, and to be waiting again
         return arrived - began
 
-    def _fill(self, rows: int) -> list[uuid.UUID]:
+    def fill(self, rows: int) -> list[uuid.UUID]:
         self.site.forget_arrivals()
         with self._connection() as database:
             database.execute(TABLE)
@@ -110,7 +110,11 @@ class Bare:
             database.execute(_APPROVE, [row])
             database.execute("NOTIFY bench_bare")
 
-    def _recorded(self, *, since: float | None) -> float:
+    def recorded_rows(self) -> int:
+        with self._connection() as database:
+            return int(_value(database, "SELECT count(*) FROM bench_bare WHERE state = 'recorded'"))
+
+    def recorded(self, *, since: float | None) -> float:
         """Rows per second since then, or since the first call."""
         with self._connection() as database:
             row = database.execute(_RECORDED).fetchone()

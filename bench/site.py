@@ -36,7 +36,7 @@ class Site:
         self.folder.chmod(0o755)
         self.postgres, self.valkey = Postgres(self.folder), Valkey(self.folder)
         self.running: list[subprocess.Popen[bytes]] = []
-        self.web_port, self.sink_port = _free_port(), _free_port()
+        self.web_port, self.sink_port = free_port(), free_port()
         self.web: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Site":
@@ -128,12 +128,12 @@ class Site:
         """One Celery worker with so many processes; returns when it waits for messages."""
         options = ("-c", str(processes), *QUIET, "-l", "WARNING")
         worker = self.start("-m", "celery", "-A", "config", "worker", *options)
-        wait_until(lambda: self._blocked_clients() > 0, "the worker waits for messages")
+        wait_until(self.waits_for_messages, "the worker waits for messages")
         return worker
 
-    def _blocked_clients(self) -> int:
+    def waits_for_messages(self) -> bool:
         with self.broker() as broker:
-            return int(broker.info("clients")["blocked_clients"])
+            return int(broker.info("clients")["blocked_clients"]) > 0
 
     def broker(self) -> redis.Redis:
         return redis.Redis(unix_socket_path=str(self.valkey.socket))
@@ -181,7 +181,7 @@ def _answers(url: str) -> bool:
     return True
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -46,6 +46,7 @@ def test_every_measure_is_in_the_document(run: tuple[dict[str, Any], str]) -> No
         assert {"per_second", "ratio_to_commits", "ratio_to_bare_1"} <= set(found["ingest"][kind])
     assert set(found["latency"]) >= PERCENTILES
     assert set(found["latency"]["ratio_to_bare"]) == PERCENTILES
+    assert set(found["latency"]["ratio_to_behind"]) == set(found["latency"]["behind_web_and_broker"]) - {"times"}
     assert len(found["latency"]["phases_p50_ms"]) == 4
     assert set(found["memory"]) > {"idle", "loaded", "loaded_and_200_waiting"}
     assert set(found["lists"]["200"]) >= {"api_page_of_100", "review_queue", "last_page"}
@@ -60,6 +61,7 @@ def test_throughput_stands_beside_its_floors(run: tuple[dict[str, Any], str]) ->
         assert FLOORS | {"per_second", "ratio_to_bare_1"} <= set(measured[kind])
         assert measured[kind]["per_second"] > 0
         assert measured[kind]["bare_1_per_second"] > 0
+    assert measured["pipeline"]["behind_web_and_broker_per_second"] > 0
 
 
 def test_the_claim_statement_is_explained(run: tuple[dict[str, Any], str]) -> None:
