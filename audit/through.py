@@ -97,6 +97,12 @@ def spoken_through(word: str | None, names: Mapping[str, Named]) -> str:
     return f"{KINDS.get(kind, visible(kind))} {called(word, names)}{' of ' if whose else ''}{visible(whose)}"
 
 
+def said_through(tenant_id: UUID, text: str) -> str:
+    """What a filter by this text asks for, as text for the page: the token's name instead of its id."""
+    names = through_names(tenant_id, words_for(tenant_id, text))
+    return ", ".join(spoken_through(word, names) for word in names) or text
+
+
 def _uuid(text: str) -> UUID | None:
     try:
         return UUID(text)

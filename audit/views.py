@@ -25,6 +25,7 @@ from audit.readers import for_history_readers, may_read_history, reader_actor
 from audit.selectors import events
 from audit.tables import event_rows
 from audit.taking import LIMIT
+from audit.through import said_through
 from common import cursors
 from common.clock import db_clock
 from common.cursors import BadCursor
@@ -32,6 +33,8 @@ from common.links import same_list
 from common.web import http_methods
 
 TARGET: Final = "events"
+SAID: Final = {"actor": said_in, "through": said_through}
+"""What is asked for by an id and said by a name."""
 EXACT: Final = (
     "since",
     "until",
@@ -65,7 +68,7 @@ def _history(request: HttpRequest) -> HttpResponse:
         "form": form, "rows": rows, "older": _address(request, cursor=older) if older else "",
         "newest": "" if first else _address(request),
         "tokens": [
-            {"word": word, "value": said_in(tenant_id, value) if name == "actor" else value,
+            {"word": word, "value": SAID[name](tenant_id, value) if name in SAID else value,
              "without": _address(request, **{name: ""})}
             for name, word, value in form.tokens()
         ],

@@ -15,6 +15,7 @@ from audit.finding import as_uuid
 from audit.names import PERSON, said_in
 from audit.readers import for_history_readers, reader_actor
 from audit.taking import LIMIT, TooMany, Wanted, take_along
+from audit.through import said_through
 from audit.views_taking import refuse, wanted_form
 from common import cursors
 from common.clock import db_clock
@@ -93,7 +94,9 @@ def take(request: HttpRequest) -> HttpResponseBase:
 
 
 def _said(tenant_id: UUID, name: str, value: str) -> str:
-    """People by their names, however they were asked for."""
+    """People and tokens by their names, however they were asked for."""
+    if name == "through":
+        return said_through(tenant_id, value)
     ident = as_uuid(value.removeprefix(PERSON)) if name == "person" else None
     named = said_in(tenant_id, f"{PERSON}{ident}") if ident else value
     return value if named.startswith(PERSON) else named
