@@ -9,6 +9,7 @@ from uuid import UUID
 from access.selectors import accounts_of, duties_question
 from approvals.models import Proposal
 from approvals.remembering import held_question
+from common.digests import same
 from common.pipelined import Question, ask
 from workflows.contracts import Draft
 from workflows.enums import CommandStatus, Effect
@@ -41,7 +42,7 @@ class Before:
         if self.last is None:
             return step.generation or 1
         settled_without = self.last.status in CommandStatus.final_states and self.last.effect == Effect.NONE
-        return self.last.generation + (1 if settled_without and self.last.material_digest != material else 0)
+        return self.last.generation + (settled_without and not same(self.last.material_digest, material))
 
     def excluded(self, run: Run, supersedes: Proposal | None, side: Collection[UUID]) -> list[UUID]:
         """The proposer's side, and who answers for the workflow or wrote this policy: all their accounts as of now.
