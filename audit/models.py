@@ -78,7 +78,7 @@ class Event(models.Model):
                 condition=~models.Q(on_behalf_of=""),
             ),
             models.Index(fields=["tenant_id", "kind", "at"], name="audit_event_kind"),
-            # One token among those of its automation: docs/adr/0048.
+            # One token among those of its automation: docs/adr/0049.
             models.Index(
                 fields=["tenant_id", "through", "at"],
                 name="audit_event_through",

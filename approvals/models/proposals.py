@@ -199,7 +199,7 @@ class Proposal(SealedRow, ProtectedStateMixin, TenantRow):
             models.Index(fields=["tenant", "-created_at", "-id"], name="approvals_proposal_newest"),
             models.Index(fields=["tenant", "run_id"], name="approvals_proposal_run"),
             models.Index(fields=["tenant", "target"], name="approvals_proposal_target"),
-            # What one token, session or endpoint proposed: docs/adr/0048.
+            # What one token, session or endpoint proposed: docs/adr/0049.
             models.Index(
                 fields=["tenant", "proposed_through", "-created_at", "-id"],
                 condition=Q(proposed_through__gt=""), name="approvals_proposal_through",
