@@ -104,7 +104,7 @@ def _feed(plan: Plan, office: Office, moments: Moments, chance: random.Random, t
         elif chance.random() < 0.25:
             moments.meet(chance.choice(MOMENTS))
         else:
-            office.approved(amount=_amount(fed))
+            office.approved(amount=_amount(fed, plan.kind))
         if fed > publish_at and fed % 10 == 0 and "policy" in moments.times:
             office.approved("old_policy", "moving")
         fed += 1
@@ -113,9 +113,9 @@ def _feed(plan: Plan, office: Office, moments: Moments, chance: random.Random, t
         tick()
 
 
-def _amount(fed: int) -> str:
-    """Now and then much money, of which two people must also say what became of it."""
-    return f"9{fed % 10}.{fed % 100:02}" if fed % 8 == 3 else ""
+def _amount(fed: int, kind: str) -> str:
+    """Much money now and then, of which two people must also say what became of it: often where only people can."""
+    return f"9{fed % 10}.{fed % 100:02}" if fed % (3 if kind == "blind" else 8) == 0 else ""
 
 
 def _drain(site: Site, fleet: Fleet, office: Office, chance: random.Random) -> None:

@@ -68,7 +68,7 @@ class Refund(IssueRefund):
     call_deadline = timedelta(seconds=1) * PACE
     settle_time = timedelta(seconds=3) * PACE
     decide_within = timedelta(minutes=20)
-    execute_within = timedelta(seconds=90)
+    execute_within = timedelta(seconds=140)
     key_retention: ClassVar[timedelta | None] = None
     max_tries = 8
     second_person_from = TWO_PEOPLE_FROM

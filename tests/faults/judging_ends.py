@@ -10,7 +10,7 @@ from tests.faults.judging_states import OPEN_PACKETS, gone_since
 from tests.faults.oracle import FINAL, Check, Life, Violation, World
 
 QUARANTINED_AFTER = 5
-ENOUGH = timedelta(seconds=50)
+ENOUGH = timedelta(seconds=90)
 """In which processes start and take what is due, also on a busy machine."""
 REFUSING = (400, 404, 409, 412, 422)
 DEADLY = "poison"
@@ -26,7 +26,7 @@ def for_a_reason(world: World) -> Iterator[Violation]:
         word = command["void_reason"] or command["failure_code"]
         is_true = _TRUE.get(command["status"], {}).get(word) or _TRUE_OF_ALL.get(command["status"])
         if is_true is None or not is_true(world, life):
-            yield Violation("unfounded", "I3", f"{life}: ended as {word or 'nothing'}, which is not so")
+            yield Violation("unfounded", "I3", f"{life}: ended as {word or 'nothing'}, for no cause")
         if word == "quarantined" and life.action.what != DEADLY:
             yield Violation("unfounded", "I18", f"{life}: set aside for what another one did")
 

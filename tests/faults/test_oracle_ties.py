@@ -48,9 +48,9 @@ def test_ended_for_a_reason_that_is_so() -> None:
 
 
 def test_nobody_took_it_though_everything_was_well() -> None:
-    """Approved at 0, lapsed at 90: a long time to be passed over; but not when processes had died until 80."""
-    rows = ended("void", void_reason="lapsed", ended_at=at(91))
-    rows["proposals"][0] |= {"execute_by": at(90), "decided_at": at(0)}
+    """Approved at 0, lapsed at 140: a long time to be passed over; but not when processes had died until 80."""
+    rows = ended("void", void_reason="lapsed", ended_at=at(141))
+    rows["proposals"][0] |= {"execute_by": at(140), "decided_at": at(0)}
     assert names(rows | {"times": {"healed": at(80)}}) == []
     assert names(rows | {"times": {"healed": at(10)}}) == ["I3"]
 
