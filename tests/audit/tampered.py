@@ -91,6 +91,25 @@ def of_run(made: Made, life: Life, size: int = LAST) -> dict[str, bytes]:
     )  # fmt: skip
 
 
+TOKEN: Final = "token:0199d3f0-0000-7000-8000-000000000001"
+TOKEN_AT: Final = 25
+
+
+def mixed() -> Made:
+    """What was written before events named a token, and since; in between by a process that was not restarted yet."""
+    made, _ = history()
+    for number, event in enumerate(made.events, 1):
+        if number > 18 and number != 22:
+            event |= {"v": 2, "through": TOKEN if number == TOKEN_AT else ""}
+    return made
+
+
+@case
+def good_two_versions() -> Case:
+    made = mixed()
+    return Case(making.members(made), kept(making.linked(made.events)), (0, "", None))
+
+
 @case
 def good_erased() -> Case:
     made, lives = history()
@@ -130,6 +149,14 @@ def edited_recomputed() -> Case:
     made, _ = history()
     made.events[27]["reason"] = "other"
     return tampered(made, (1, "root", 21))
+
+
+@case
+def token_changed() -> Case:
+    made = mixed()
+    before = making.linked(made.events)
+    made.events[TOKEN_AT - 1]["through"] = TOKEN.replace("1", "2")
+    return Case(making.members(made), kept(before), (1, "root", 21))
 
 
 @case

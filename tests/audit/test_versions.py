@@ -16,22 +16,12 @@ from tests.audit import making
 from tests.audit.bundling import Auditor, found, lines, sign, taken
 from tests.audit.events import tamper
 from tests.audit.making import Made
-from tests.audit.tampered import Case, history, kept
+from tests.audit.tampered import TOKEN, Case, history, kept, mixed
+from tests.audit.tampered import TOKEN_AT as WHERE
 from tests.audit.test_verify_history import put, verified
 from tests.workflows.conftest import Desk, desk
 
 __all__ = ["desk"]
-TOKEN = "token:0199d3f0-0000-7000-8000-000000000001"
-WHERE = 25
-
-
-def mixed() -> Made:
-    """What was written before the column was there, and since; in between by a process that was not restarted yet."""
-    made, _ = history()
-    for number, event in enumerate(made.events, 1):
-        if number > 18 and number != 22:
-            event |= {"v": 2, "through": TOKEN if number == WHERE else ""}
-    return made
 
 
 def judged(made: Made, tmp_path: Path, capsys: Any, before: Made | None = None) -> tuple[int, str, int]:
@@ -39,10 +29,6 @@ def judged(made: Made, tmp_path: Path, capsys: Any, before: Made | None = None) 
     code, said = verified(put(Case(making.members(made), checkpoints, (0, "", None)), tmp_path), capsys)
     first = said["first"] or {"what": "", "seq": 0}
     return code, first["what"], first["seq"]
-
-
-def test_both_versions_hold_in_one_history(tmp_path: Path, capsys: Any) -> None:
-    assert judged(mixed(), tmp_path, capsys) == (0, "", 0)
 
 
 def another_token(event: dict[str, Any]) -> None:
