@@ -24,7 +24,10 @@ from tests import factories
 from tests.api.callers import Caller, as_json, automation, proposal_body, run_body, signed_in
 from tests.api.conftest import World
 from tests.api.test_hooks import Sender, take_in
+from tests.workflows.conftest import person
 from tests.workflows.later import as_superuser
+from tests.workflows.toy import ToyPay
+from workflows.actions.editing import Edit, edit
 from workflows.let_through import Asked, let_through
 from workflows.models import Run
 
@@ -113,7 +116,32 @@ def test_a_repeated_event_names_who_repeated_it_and_the_run_stays_whose_it_was(t
     assert Run.objects.get().requested_through == two.first.word
 
 
-def test_a_newer_version_is_of_the_token_that_sent_it_and_an_edit_changes_nothing(two: Two) -> None:
+def test_each_run_of_a_bulk_is_of_the_token_that_sent_it(two: Two) -> None:
+    as_json(two.one.post("/runs", [run_body("1"), run_body("2")]))
+    as_json(two.two.post("/runs", [run_body("2"), run_body("3")]))
+    told = Run.objects.order_by("source_event_id").values_list("source_event_id", "requested_through")
+    assert [through for _, through in told] == [two.first.word, two.first.word, two.second.word]
+    assert throughs(kind="run.queued") == {two.first.word, two.second.word}
+
+
+def test_a_version_that_a_reviewer_edited_stays_of_the_token(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToyPay, "editable", ("amount",))
+    desk, made = two.world.desk, two.propose(two.two, "k-1")
+    new = edit(
+        tenant_id=two.tenant.pk, proposal_id=made["id"], edit=Edit(made["digest"], {"amount": "8.00"}),
+        by=person(desk.ada), clock=db_clock,
+    )  # fmt: skip
+    assert (new.edited_by_id, new.proposed_through) == (desk.ada.pk, two.second.word)
+    assert throughs(kind="proposal.made", subject_id=new.pk) != {
+        two.second.word
+    }  # it was her, by her session
+    desk.decide(new, user=desk.ben)
+    assert two.found(two.second) == ["1042"]
+
+
+def test_a_newer_version_is_of_the_token_that_sent_it(two: Two) -> None:
     old = two.propose(two.one, "k-1")
     newer = two.propose(
         two.two, "k-2", supersedes=old["id"], arguments=arguments("1042") | {"amount": "9.00"}
