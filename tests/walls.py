@@ -90,7 +90,7 @@ def another_value(row: Model, name: str) -> Any:
         case "ArrayField" | "JSONField":
             return ["11111111-1111-4111-8111-111111111111"]
         case "CharField" | "TextField" | "SlugField":
-            return f"{old[:5]}x"
+            return (old or "")[:5] + "x"
         case _:
             return (old or 0) + 1
 
