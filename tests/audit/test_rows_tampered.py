@@ -17,7 +17,7 @@ from access.actions import (
 )
 from access.enums import Role
 from access.models import Membership, User
-from approvals.bound import DECISION, PROPOSAL
+from approvals.bound import DECISION, LATER, PROPOSAL
 from approvals.models import Decision, Proposal
 from approvals.models.proposals import BOUND
 from audit.sealer import seal
@@ -42,7 +42,8 @@ PROPOSED = {
     "decided_at": "decided_at - interval '1 minute'", "execute_by": "execute_by + interval '1 day'",
     "excluded_users": "ARRAY[gen_random_uuid()]", "proposed_by": "'api:other'", "risk": "risk + 1",
     "policy": "jsonb_set(policy, '{version}', '99')", "business_key": "'other'", "generation": "generation + 1",
-    "material_digest": "'other'", "idempotency_key": "'other'", "workflow_version": "workflow_version + 1",
+    "material_digest": "'other'", "idempotency_key": "'other'", "proposed_through": "'token:other'",
+    "workflow_version": "workflow_version + 1",
 }  # fmt: skip
 DECIDED = {
     "at": "at - interval '1 hour'", "role": "'owner'", "reason_code": "'duplicate'", "parts_seen": "'{all}'",
@@ -105,7 +106,7 @@ def test_what_never_changes_is_bound() -> None:
     """A column that is added to the wall's list is held fast by the event as well, or named here with its reason."""
     columns = {Proposal._meta.get_field(name).attname for name in BOUND}
     elsewhere = {"contract", "view", "volatile"}  # their digests; what is not bound to the approval
-    assert columns - elsewhere <= set(PROPOSAL)
+    assert columns - elsewhere <= {*PROPOSAL, *LATER}
     frozen = {field.attname for field in Decision._meta.concrete_fields} - {"id", "reason", "replaced_at"}
     assert frozen >= set(DECISION)
 

@@ -55,6 +55,7 @@ COLUMNS = {
     "owner": "'rule'",
     "reason": "'other'",
     "request_id": "'other'",
+    "through": "'token:other'",
     "digest": "'other'",
     "body": """'{"number": 99}'""",
     "at": "at + interval '1 microsecond'",
