@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.db import Error, connection, models
 
 from common.clock import Clock, db_clock
-from common.dbroles import begin_reading, end_reading
+from common.dbroles import begin_reading
 from common.prepared import Reading, cursor, healthy
 
 R = TypeVar("R")
@@ -57,12 +57,18 @@ def first_of(sql: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Questio
 
 
 def ask(*questions: Question[Any]) -> list[Any]:
-    """The answers, in the order of the questions."""
+    """The answers, in the order of the questions.
+
+    After an error the driver holds for prepared what stood behind it, of which the server never heard. An action's
+    rollback forgets that; outside of actions the connection is closed, and with it what was left of a transaction that
+    only reads.
+    """
     begin_reading()
     try:
         return _answers(questions)
     except Error:
-        end_reading()  # what it left of a transaction that only reads; an action ends its own
+        if not connection.in_atomic_block:
+            connection.close()
         raise
 
 

@@ -82,12 +82,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             found = execute(sql, params, many, context)
         except BaseException:
-            self._reading = None
-            self._finish("ROLLBACK")
+            if not self._is_sending_several():
+                self._reading = None
+                self._finish("ROLLBACK")
             raise
         if not reads:
             self._send("COMMIT")
         return found
+
+    def _is_sending_several(self) -> bool:
+        """Then nothing is heard until all were sent; `common.pipelined.ask` sees to the rest."""
+        return self.connection is not None and bool(self.connection.pgconn.pipeline_status)
 
     def close_if_health_check_failed(self) -> None:
         """The first BEGIN on a connection shows as well as ``SELECT 1`` whether its server is still there."""

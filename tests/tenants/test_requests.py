@@ -100,6 +100,21 @@ def test_reads_that_go_together_are_of_the_tenant_and_end_together(
         assert session()[1] == TransactionStatus.IDLE
 
 
+@pytest.mark.parametrize("before", [0, 1, 2, 3])
+def test_what_was_to_be_prepared_behind_an_error_is_prepared_later(
+    two: tuple[Tenant, Tenant], before: int
+) -> None:
+    """A statement is prepared when it comes for the third time; behind an error the server never heard of it."""
+    ours = Question(f"SELECT name, {before} FROM access_group", [], len)
+    with as_application(two[0].pk):
+        for _ in range(before):
+            ask(ours)
+        for _ in range(2):
+            with pytest.raises(DatabaseError, match="division by zero"):
+                ask(Question("SELECT 1 / 0", [], len), ours)
+        assert [ask(ours) for _ in range(4)] == [[1]] * 4
+
+
 def test_an_action_is_a_transaction_of_its_own_in_the_tenant(two: tuple[Tenant, Tenant]) -> None:
     @action
     def rename() -> int:
