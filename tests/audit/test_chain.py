@@ -59,7 +59,7 @@ def test_an_event_of_before_is_hashed_as_it_was() -> None:
 
 def test_that_it_came_through_nothing_is_said_too() -> None:
     said, unsaid = (CONTENT._replace(members=EVENT | {"through": word}) for word in ("", None))
-    assert canonical_link(1, GENESIS, said).endswith(b'"through":"","v":2,"via":"session"}')
+    assert canonical_link(1, GENESIS, said).endswith(b'"through":"","to":"approved","v":2,"via":"session"}')
     assert link_hash(1, GENESIS, said) != link_hash(1, GENESIS, unsaid)
 
 
