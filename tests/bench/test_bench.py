@@ -46,7 +46,9 @@ def test_every_measure_is_in_the_document(run: tuple[dict[str, Any], str]) -> No
         assert {"per_second", "ratio_to_commits", "ratio_to_bare_1"} <= set(found["ingest"][kind])
     assert set(found["latency"]) >= PERCENTILES
     assert set(found["latency"]["ratio_to_bare"]) == PERCENTILES
-    assert set(found["latency"]["ratio_to_behind"]) == set(found["latency"]["behind_web_and_broker"]) - {"times"}
+    assert set(found["latency"]["ratio_to_behind"]) == set(found["latency"]["behind_web_and_broker"]) - {
+        "times"
+    }
     assert len(found["latency"]["phases_p50_ms"]) == 4
     assert set(found["memory"]) > {"idle", "loaded", "loaded_and_200_waiting"}
     assert set(found["lists"]["200"]) >= {"api_page_of_100", "review_queue", "last_page"}
